@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How an operator declares itself: one table, which the harness reads and never names. */
+#ifndef CASES_OPERATOR_H
+#define CASES_OPERATOR_H
+
+#include "cases/draw.h"
+#include "reference/truth.h"
+
+typedef enum gg_role {
+    GG_ROLE_INPUT,     /* forward input */
+    GG_ROLE_UPSTREAM,  /* upstream gradient: backward only */
+    GG_ROLE_OPTIONAL,  /* present when the case says so */
+    GG_ROLE_RESULT,    /* forward output */
+    GG_ROLE_GRADIENT   /* backward output */
+} gg_role;
+
+typedef struct gg_tensor_decl {
+    const char *name;
+    const char *shape; /* symbols, outermost first: "BRHND" */
+    gg_role role;
+    unsigned dtypes;   /* bit set of 1u << gg_dtype: what the operator allows */
+    gg_dtype dtype;    /* what a suite gets when it does not say */
+} gg_tensor_decl;
+
+/* The largest value of an extent, and of the product of one tensor's extents: far above
+ * any card, far below overflow of 64-bit byte offsets. */
+#define GG_MAX_EXTENT (INT64_C(1) << 24)
+#define GG_MAX_ELEMENTS (INT64_C(1) << 40)
+
+typedef struct gg_operator {
+    const char *name;
+    const char *summary;
+    const char *symbols;            /* of gg_problem.extent, in order: "BRHND" */
+    const gg_tensor_decl *inputs;   /* ended by name == NULL */
+    const gg_tensor_decl *outputs;  /* forward results first, then gradients */
+    gg_reference reference;
+    const gg_family *families;      /* ended by name == NULL (cases/draw.h) */
+} gg_operator;
+
+/* All operators, ended by NULL, and one by name (NULL when unknown). */
+extern const gg_operator *const gg_operators[];
+const gg_operator *gg_operator_find(const char *name);
+const gg_family *gg_family_find(const gg_operator *op, const char *name);
+
+/* Index of a tensor by name, -1 when unknown; number of declared tensors. */
+int gg_tensor_find(const gg_tensor_decl *decls, const char *name);
+int gg_tensor_decls(const gg_tensor_decl *decls);
+
+/* Shape of a declared tensor for given extents (data NULL, dtype as given). */
+gg_tensor gg_tensor_make(const gg_operator *op, const gg_tensor_decl *decl,
+                         const int64_t *extent, gg_dtype dtype);
+
+#endif

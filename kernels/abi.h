@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a kernel on trial is. This header and DLPack's are all that a kernel needs.
+ *
+ * A kernel is one `gg_kernel` struct: built in (kernels/registry.c), or exported from a
+ * shared object as `gg_kernel_plugin`. It works on DLPack tensors and never allocates:
+ * the caller brings outputs, saved tensors and workspace, all filled with poison, so a
+ * byte that was not written shows. */
+#ifndef KERNELS_ABI_H
+#define KERNELS_ABI_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GG_ABI_VERSION 1u
+
+/* One call, forward or backward. Tensors stand in the order of the kernel's `inputs` and
+ * `outputs` names. They are dense and row-major (strides == NULL or equal to it).
+ * NULL among inputs: an absent optional tensor. NULL among outputs: not wanted.
+ * For supports(), saved_bytes() and workspace_bytes() the data pointers may be NULL. */
+typedef struct gg_call {
+    const DLTensor *const *inputs;
+    DLTensor *const *outputs;
+    uint64_t features;  /* bit i set: features[i] of the kernel is on */
+    void *saved;        /* written by forward, read by backward; saved_bytes() */
+    void *workspace;    /* scratch, poisoned before each call; workspace_bytes() */
+    void *stream;       /* cudaStream_t; unused by a host kernel */
+    int threads;        /* host kernels: threads to use, >= 1 */
+} gg_call;
+
+/* A switch for ablation, e.g. "compensation". */
+typedef struct gg_feature {
+    const char *name;
+    const char *summary; /* one line for `gradgate list kernels` */
+    int on;              /* default */
+} gg_feature;
+
+/* What equal inputs promise (names as CUB and Warp use them). */
+typedef enum gg_repeat { GG_REPEAT_NOT_GUARANTEED = 0, GG_REPEAT_RUN_TO_RUN } gg_repeat;
+
+/* The kernel's own limits for one output; the harness fails what exceeds them.
+ * INFINITY means: stated to be unlimited. Loosening one needs a reason (limits_note). */
+typedef struct gg_limits {
+    double rmse_over_floor; /* RMSE / RMSE of the truth rounded to the output's type */
+    double gauge_p99;       /* 99th percentile of |error| / (allowance + half an ulp) */
+    double gauge_max;       /* largest of the same */
+} gg_limits;
+
+typedef struct gg_kernel {
+    uint32_t abi_version;         /* GG_ABI_VERSION */
+    uint32_t struct_bytes;        /* sizeof(gg_kernel) */
+    const char *name;             /* "turbo" */
+    const char *operator_name;    /* "triangle_attention" */
+    const char *summary;          /* one line */
+    DLDeviceType device;          /* kDLCUDA, or kDLCPU for a host twin */
+    gg_repeat repeat;
+    const char *const *inputs;    /* tensor names in call order, NULL-terminated */
+    const char *const *outputs;
+    const gg_feature *features;   /* ended by name == NULL; NULL: none */
+    const gg_limits *limits;      /* one per output, in output order */
+    const char *limits_note;      /* where the limits come from */
+
+    /* NULL when the call can be done, else why not, in one line. Looks at shapes, types
+     * and features only, before anything is allocated. */
+    const char *(*supports)(const gg_call *call);
+    size_t (*saved_bytes)(const gg_call *call);
+    size_t (*workspace_bytes)(const gg_call *call);
+    /* 0, or a cudaError_t (GPU) / errno (host) of what failed. Forward writes the first
+     * `forward_outputs` outputs and `saved`; backward the others. Work is queued on the
+     * stream; the caller waits. Inputs are read only. */
+    int (*forward)(const gg_call *call);
+    int (*backward)(const gg_call *call);
+    int forward_outputs;
+} gg_kernel;
+
+#define GG_KERNEL_SYMBOL "gg_kernel_plugin" /* const gg_kernel gg_kernel_plugin */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a truth is, for any operator: one problem in, wide values and allowances out.
+ *
+ * A truth has the same bits on every machine: each sum is one chain of fused
+ * multiply-adds in ascending index order, and exp is our own (exp64.h). Vector width,
+ * thread count and host or GPU change the speed and nothing else. */
+#ifndef REFERENCE_TRUTH_H
+#define REFERENCE_TRUTH_H
+
+#include <stdbool.h>
+
+#include "reference/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One call of an operator. Inputs and extents stand in the operator's declared order
+ * (its header in this folder); an optional input that is absent has data == NULL. */
+typedef struct gg_problem {
+    int64_t extent[GG_MAX_SYMBOLS];
+    gg_tensor input[GG_MAX_INPUTS];
+} gg_problem;
+
+/* Where the truth goes, in the order of the operator's outputs. Each array has the
+ * shape of its output, is allocated by the caller (device memory for a CUDA truth),
+ * and may be NULL: not wanted.
+ *   value      the exact result to binary64 accuracy
+ *   allowance  the absolute error that one honest rounding of each intermediate may
+ *              cause in this element: a sum of absolute terms, never of a cancelled
+ *              difference. Rounding of the output itself is not in it. */
+typedef struct gg_truth {
+    double *value[GG_MAX_OUTPUTS];
+    double *allowance[GG_MAX_OUTPUTS];
+} gg_truth;
+
+/* One element computed in MPFR. `value` is the exact result rounded once to binary64;
+ * `agreed` says that two working precisions gave that same value, the larger of which
+ * is `precision_bits`. */
+typedef struct gg_point {
+    int output;
+    int64_t element;
+    double value;
+    int precision_bits;
+    bool agreed;
+} gg_point;
+
+typedef struct gg_reference {
+    /* Host truth; problem and truth in host memory. threads >= 1. */
+    gg_status (*host)(const gg_problem *, const gg_truth *, int threads);
+    /* GPU truth; problem and truth in device memory, `scratch` of cuda_scratch() bytes.
+     * Work is queued on `stream` (a cudaStream_t). NULL in a build without CUDA. */
+    gg_status (*cuda)(const gg_problem *, const gg_truth *, void *scratch, void *stream);
+    size_t (*cuda_scratch)(const gg_problem *);
+    /* MPFR; problem in host memory. Fills value, precision_bits and agreed. */
+    gg_status (*exact)(const gg_problem *, gg_point *points, int count, int threads);
+    /* Exponentials or multiply-adds that one point of `output` costs, so that a caller
+     * can choose how many to ask for. */
+    double (*exact_cost)(const gg_problem *, int output);
+} gg_reference;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
