@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The evidence of one run, as the harness fills it and as a report stores it: what was
+ * run on what, and for each case what was measured and what follows. Everything a judge
+ * needs is in here (limits included), so stored evidence can be judged again without a
+ * GPU. No pointer leads out of a record but `cases`. */
+#ifndef REPORTS_RECORD_H
+#define REPORTS_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reference/tensor.h"
+
+/* Zeroed memory reads "not verified", never "passed". */
+typedef enum gg_verdict { GG_NOT_VERIFIED = 0, GG_PASSED, GG_FAILED } gg_verdict;
+
+/* The worse of two: failed > not verified > passed. */
+gg_verdict gg_verdict_worse(gg_verdict a, gg_verdict b);
+/* value <= limit, written so that a NaN on either side fails. */
+gg_verdict gg_judge(double value, double limit);
+const char *gg_verdict_name(gg_verdict verdict); /* "passed", "failed", "not verified" */
+
+enum { GG_MAX_CHECKS = 12, GG_MAX_FEATURES = 8 };
+
+/* One check of one output of one case. It passed when value <= limit. */
+typedef struct gg_check {
+    char name[24];   /* "written", "nan_pattern", "rmse", "gauge_p99", "repeat", ... */
+    gg_verdict verdict;
+    double value, limit; /* counts are whole numbers; limit INFINITY: stated unlimited */
+    char note[192];      /* where and how much when it did not pass, else "" */
+} gg_check;
+
+typedef struct gg_output_record {
+    char name[16];
+    gg_dtype dtype;
+    int ndim;
+    int64_t shape[GG_MAX_DIMS];
+    int64_t count;            /* elements; all were compared */
+
+    /* against the truth, over elements where truth and output are finite */
+    double rmse;              /* sqrt(mean (output - truth)^2) */
+    double truth_rms;
+    double floor_rmse;        /* RMSE of the truth rounded to dtype: the physical limit */
+    double gauge_max;         /* largest |error| / (allowance + half an ulp of the truth) */
+    double gauge_p99;
+    int64_t gauge_max_at;     /* flat index of gauge_max */
+    double output_there, truth_there;
+    int64_t unwritten;        /* elements that still hold the poison of every run */
+    int64_t pattern_mismatch; /* NaN or infinity where the truth has none, or reverse */
+    int64_t pattern_first;    /* flat index of the first, -1 when none */
+
+    /* against the other runs of the same input, as bits */
+    int64_t repeat_differing; /* elements that differed from the first run in any repeat */
+    int64_t repeat_first;     /* flat index of the first difference, -1 when none */
+    uint32_t repeat_bits[2];  /* first run's and the repeat's bits there */
+    int64_t repeat_ulps;      /* largest distance in units of the last place */
+    uint64_t digest;          /* tree digest of the first run's bits (harness/digest.h) */
+
+    /* truth against MPFR */
+    int certified;            /* elements compared */
+    double certificate;       /* largest |FP64 - MPFR| / (allowance + half an ulp) */
+
+    /* the same kernel with the ablated feature off, same input; NaN when not run */
+    double ablated_rmse;
+
+    gg_check checks[GG_MAX_CHECKS];
+    int check_count;
+} gg_output_record;
+
+typedef struct gg_case_record {
+    int index;                /* position in the suite */
+    char id[96];
+    char family[32];
+    uint64_t seed;
+    int64_t extent[GG_MAX_SYMBOLS];
+    uint64_t input_digest;    /* of all inputs, in declared order */
+    int runs;                 /* kernel runs whose outputs were compared */
+    gg_verdict verdict;
+    char reason[256];         /* first check that did not pass, or why nothing was measured */
+    gg_output_record outputs[GG_MAX_OUTPUTS];
+    int output_count;
+    double seconds;           /* time field: not compared between equal runs */
+} gg_case_record;
+
+typedef struct gg_limit_record {
+    char output[16];
+    double rmse_over_floor, gauge_p99, gauge_max;
+} gg_limit_record;
+
+/* Where and when: these fields may differ between equal runs; nothing else may. */
+typedef struct gg_place {
+    char started[32], finished[32]; /* RFC 3339, UTC */
+    char host_cpu[96];
+    int host_threads;
+    char gpu[96];                   /* "" on the host */
+    char gpu_uuid[64];
+    char driver[64];                /* driver and runtime versions */
+    double seconds;
+} gg_place;
+
+typedef struct gg_run_record {
+    char version[32];         /* of gradgate */
+    char commit[64];          /* git commit of the build; "+dirty" when the tree was not clean */
+    char compiler[128];       /* host and device compilers with their flags' digest */
+    char operator_name[32];
+    char symbols[8];          /* of extents: "BRHND" */
+    char kernel[64];
+    char kernel_summary[160];
+    uint64_t kernel_digest;   /* of the program or shared object that holds the kernel */
+    char device[8];           /* "host" or "cuda" */
+    char suite[64];
+    uint64_t suite_digest;
+    int suite_count;          /* cases in the suite; `count` of them are in this record */
+    char selection[96];       /* the --case glob, "" for all */
+    int shard, shards;        /* 1-based; 1 of 1 when not sharded */
+    int repeats;              /* asked for */
+    char promise[24];         /* "run to run" or "not guaranteed" */
+    char features[160];       /* "compensation=on" */
+    char ablation[32];        /* feature switched off for ablated_rmse, "" when none */
+    gg_limit_record limits[GG_MAX_OUTPUTS];
+    int limit_count;
+    char limits_note[192];
+    gg_place place;
+    gg_case_record *cases;    /* in suite order */
+    int count;
+} gg_run_record;
+
+/* Worst verdict over the cases; not verified when there is none. */
+gg_verdict gg_run_verdict(const gg_run_record *run);
+/* Number of cases with a verdict. */
+int gg_run_count(const gg_run_record *run, gg_verdict verdict);
+void gg_run_free(gg_run_record *run);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The forms of a record: the JSON report (valid CTRF, schema in reports/schema/), the
+ * journal of a run that may be killed, the terminal table and Markdown. */
+#ifndef REPORTS_REPORT_H
+#define REPORTS_REPORT_H
+
+#include <stdio.h>
+
+#include "reports/record.h"
+
+/* Writes the report to `path`.tmp-PID, syncs it and renames it: a reader sees the old
+ * file or the whole new one. Equal records give equal bytes. */
+gg_status gg_report_write(const gg_run_record *run, const char *path);
+/* Reads a report (plain or gzip). Every fault of the file is GG_BAD_INPUT with the place. */
+gg_status gg_report_read(const char *path, gg_run_record *run);
+
+/* Aligned tables for people. `width` of the terminal, 0 when not one. */
+void gg_report_table(const gg_run_record *run, FILE *out, int width);
+void gg_report_markdown(const gg_run_record *run, FILE *out);
+
+/* The journal: one header line that identifies the run, then one line a finished case,
+ * each synced before the next case starts. */
+typedef struct gg_journal gg_journal;
+
+/* Opens `path` to append. With `resume` and an existing journal of the same run (all
+ * fields of the record but place and cases), its cases are appended to run->cases and
+ * run->count; a torn last line is dropped. A journal of another run is
+ * GG_BAD_INPUT and names the field that differs. Without `resume` an existing journal is
+ * GG_BAD_INPUT too (nothing finished may be lost by accident). */
+gg_status gg_journal_open(const char *path, bool resume, gg_run_record *run,
+                          gg_journal **journal);
+gg_status gg_journal_append(gg_journal *journal, const gg_run_record *run,
+                            const gg_case_record *record);
+/* Closes; removes the file when `finished`. NULL is allowed. */
+void gg_journal_close(gg_journal *journal, bool finished);
+
+#endif
