@@ -1,0 +1,100 @@
+# gradgate. Targets:
+#   all      the program, build/gradgate (CUDA kernels too when nvcc is there)
+#   demo     installs what is missing, builds, runs the main job on the host
+#   test     installs what is missing, builds, passes the tests (no GPU needed)
+#   spills   compiles every CUDA kernel and fails on a register spill
+#   style    the project's rules that a script can check
+#   setup    installs missing packages (Debian, Ubuntu)
+#   clean
+# Variables: BUILD=build  CUDA=1|0  NVCC=...  CUDA_ARCH=90a  SAN=1 (host sanitizers)
+#   STATIC=1 (libraries linked statically where an archive exists)
+
+BUILD ?= build
+CC ?= gcc
+NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA ?= $(if $(and $(NVCC),$(if $(SAN),,yes)),1,0)
+CUDA_ARCH ?= 90a
+VERSION := 0.1.0
+MAKEFLAGS += -j$(shell nproc) --no-print-directory
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-format-truncation
+# No fused multiply-add behind our back, no fast math: bits are the product.
+CFLAGS ?= -O2 -g
+HOST_FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(WARN) -ffp-contract=off -fPIC \
+    -I. -I$(BUILD) -DGG_CUDA=$(CUDA) -DGG_SUITE_DIR='"$(CURDIR)/cases/suites"' $(CFLAGS)
+DEVICE_FLAGS := -std=c++17 -O3 --fmad=false --Werror all-warnings -lineinfo \
+    -gencode=arch=compute_$(CUDA_ARCH),code=sm_$(CUDA_ARCH) -I. -DGG_CUDA=1 -Xptxas -v
+LINK := $(CC)
+ifdef STATIC
+LIBS := -l:libmpfr.a -l:libgmp.a -l:libxxhash.a -l:libz.a -lcjson -lm -lpthread -ldl
+else
+LIBS := -lmpfr -lgmp -lxxhash -lz -lcjson -lm -lpthread -ldl
+endif
+ifdef SAN
+HOST_FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all
+LIBS += -fsanitize=address,undefined
+endif
+
+FOLDERS := reference cases kernels kernels/arithmetic kernels/triangle_attention \
+    kernels/linear reports harness
+SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
+TESTS := $(filter %_test.c,$(SOURCES))
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c harness/main.c,$(SOURCES)))
+ifeq ($(CUDA),1)
+KERNELS := $(wildcard $(FOLDERS:%=%/*.cu))
+OBJECTS += $(KERNELS:%.cu=$(BUILD)/%.cu.o)
+LINK := g++ -static-libstdc++ -static-libgcc
+LIBS += -L$(dir $(NVCC))../lib64 -L$(dir $(NVCC))../lib -lcudart_static -lrt
+endif
+
+.PHONY: all demo test unit spills style setup clean FORCE
+all: $(BUILD)/gradgate
+
+$(BUILD)/gradgate: $(BUILD)/harness/main.o $(OBJECTS)
+	$(LINK) -o $@ $^ $(LIBS) -Wl,-rpath,'$$ORIGIN'
+ifneq ($(CUDA),1)
+	@echo "built without CUDA (no nvcc): the host twins run, --device cuda does not"
+endif
+
+$(BUILD)/unit: $(TESTS:%.c=$(BUILD)/%.o) $(OBJECTS)
+	$(LINK) -o $@ $^ $(LIBS) -lcriterion
+
+$(BUILD)/%.o: %.c $(BUILD)/build_identity.h | setup
+	@mkdir -p $(@D)
+	$(CC) $(HOST_FLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/%.cu.o: %.cu | setup
+	@mkdir -p $(@D)
+	$(NVCC) $(DEVICE_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ > $(@:.o=.log) 2>&1 \
+	    || { cat $(@:.o=.log); rm -f $@; exit 1; }
+
+# Rewritten only when the identity changes, so that nothing is built again for nothing.
+$(BUILD)/build_identity.h: FORCE
+	@mkdir -p $(BUILD)
+	@sh scripts/identity.sh $(VERSION) "$(CC)" "$(if $(filter 1,$(CUDA)),$(NVCC))" \
+	    "$(CFLAGS)" > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+setup:
+	@sh scripts/setup.sh
+
+demo: all
+	$(BUILD)/gradgate run --suite smoke600 --kernel turbo --device host \
+	    --out $(BUILD)/smoke600.json
+
+unit: $(BUILD)/unit
+	$(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
+
+test: all unit
+	sh harness/command_test.sh $(BUILD)
+
+spills: $(KERNELS:%.cu=$(BUILD)/%.cu.o)
+	sh scripts/spills.sh $(KERNELS:%.cu=$(BUILD)/%.cu.log)
+
+style:
+	sh scripts/style.sh
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/arena.h"
+
+void *gg_arena_take(gg_arena *arena, size_t bytes)
+{
+    char *memory = arena->base != NULL ? arena->base + arena->used : NULL;
+    arena->used += (bytes + GG_GUARD_BYTES + 255) / 256 * 256;
+    if (arena->used > arena->peak) arena->peak = arena->used;
+    if (memory != NULL && arena->piece_count < GG_MAX_PIECES)
+        arena->pieces[arena->piece_count++] = (gg_piece){memory, bytes};
+    return memory;
+}
+
+void gg_arena_rewind(gg_arena *arena, size_t mark)
+{
+    arena->used = mark;
+    while (arena->piece_count > 0 &&
+           arena->pieces[arena->piece_count - 1].memory >= arena->base + mark)
+        arena->piece_count--;
+}
+
+gg_status gg_arena_reserve(gg_arena *arena, size_t bytes)
+{
+    arena->used = arena->peak = 0;
+    arena->piece_count = 0;
+    if (arena->base != NULL && arena->capacity >= bytes) return GG_OK;
+    gg_arena_free(arena);
+    void *memory = NULL;
+    GG_TRY(arena->backend->alloc(bytes, &memory));
+    arena->base = memory;
+    arena->capacity = bytes;
+    return GG_OK;
+}
+
+void gg_arena_free(gg_arena *arena)
+{
+    if (arena->base != NULL) arena->backend->free(arena->base);
+    arena->base = NULL;
+    arena->capacity = 0;
+}
+
+/* No tensor's padding looks like this by chance: bytes of one run of a generator. */
+static void guard_bytes(unsigned char *guard)
+{
+    for (int i = 0; i < GG_GUARD_BYTES; i++) guard[i] = (unsigned char)(i * 37 + 101);
+}
+
+gg_status gg_arena_arm(const gg_arena *arena)
+{
+    unsigned char guard[GG_GUARD_BYTES];
+    guard_bytes(guard);
+    for (int i = 0; i < arena->piece_count; i++)
+        GG_TRY(arena->backend->upload(arena->pieces[i].memory + arena->pieces[i].bytes,
+                                      guard, sizeof guard));
+    return GG_OK;
+}
+
+gg_status gg_arena_intact(const gg_arena *arena, const void *memory, bool *intact)
+{
+    unsigned char guard[GG_GUARD_BYTES], found[GG_GUARD_BYTES];
+    *intact = true;
+    for (int i = 0; i < arena->piece_count; i++) {
+        const gg_piece *p = &arena->pieces[i];
+        if (p->memory != memory) continue;
+        guard_bytes(guard);
+        GG_TRY(arena->backend->download(found, p->memory + p->bytes, sizeof found));
+        *intact = memcmp(guard, found, sizeof guard) == 0;
+        return GG_OK;
+    }
+    return gg_fail(GG_INTERNAL, "no guard band behind this memory");
+}

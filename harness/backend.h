@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a run happens: the host, or one CUDA device. The rest of the harness sees memory
+ * and these verbs only. All work is in order; every verb but the asynchronous kernel
+ * launches (through `stream`) has finished when it returns. */
+#ifndef HARNESS_BACKEND_H
+#define HARNESS_BACKEND_H
+
+#include <dlpack/dlpack.h>
+
+#include "cases/operator.h"
+#include "harness/measure_core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gg_measures {
+    gg_sums sums;
+    double ratio_p99; /* upper edge of the bin that holds the 99th percentile; 0 below 2^-40 */
+} gg_measures;
+
+typedef struct gg_backend {
+    const char *name;     /* "host", "cuda" */
+    DLDeviceType device;
+    int ordinal;
+    int threads;          /* host threads for host work */
+    void *stream;         /* cudaStream_t */
+    char description[96]; /* of the GPU, "" on the host */
+    char uuid[64];
+    char driver[64];
+
+    gg_status (*alloc)(size_t bytes, void **memory);
+    void (*free)(void *memory);
+    size_t (*memory_left)(void);
+    gg_status (*upload)(void *to, const void *from, size_t bytes);
+    gg_status (*download)(void *to, const void *from, size_t bytes);
+    gg_status (*fill)(void *memory, size_t bytes, uint32_t pattern);
+    gg_status (*draw)(const struct gg_backend *, const gg_draw *, uint64_t seed, int tensor,
+                      gg_tensor *out);
+    gg_status (*draw_output)(const struct gg_backend *, double scale, const double *truth,
+                             gg_tensor *out);
+    size_t (*truth_scratch)(const gg_operator *, const gg_problem *);
+    gg_status (*truth)(const struct gg_backend *, const gg_operator *, const gg_problem *,
+                       const gg_truth *, void *scratch);
+    gg_status (*digest)(const struct gg_backend *, const void *data, size_t bytes,
+                        uint64_t *digest);
+    gg_status (*measure)(const struct gg_backend *, const gg_tensor *output,
+                         const double *truth, const double *allowance, gg_measures *);
+    gg_status (*compare)(const struct gg_backend *, const gg_tensor *first,
+                         const void *again, uint32_t poison_first, uint32_t poison_again,
+                         gg_difference *);
+    /* Waits for the stream; GG_DEVICE_FAULT with the error's text when work failed. */
+    gg_status (*finish)(const struct gg_backend *);
+} gg_backend;
+
+/* Opens "host", "cuda" or "cuda:I". Without a usable device: GG_NO_DEVICE. */
+gg_status gg_backend_open(const char *device, int threads, gg_backend *backend);
+gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend); /* a CUDA build only */
+
+/* From the counts of all bins and the sums: the 99th percentile (see gg_measures). */
+double gg_ratio_p99(const int64_t *bins, int64_t finite);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

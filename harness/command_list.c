@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gradgate list and gradgate doctor: what there is, and what this machine can do. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "build_identity.h"
+#include "cases/suite.h"
+#include "harness/backend.h"
+#include "harness/commands.h"
+#include "kernels/registry.h"
+#include "reference/parallel.h"
+
+static void list_operators(void)
+{
+    for (int i = 0; gg_operators[i] != NULL; i++) {
+        const gg_operator *op = gg_operators[i];
+        printf("%-20s %s\n", op->name, op->summary);
+        for (int side = 0; side < 2; side++) {
+            const gg_tensor_decl *t = side ? op->outputs : op->inputs;
+            printf("  %-7s", side ? "outputs" : "inputs");
+            for (; t->name != NULL; t++) {
+                printf(" %s[", t->name);
+                for (const char *s = t->shape; *s; s++) printf("%s%c", s > t->shape ? "," : "", *s);
+                printf("]%s", t->role == GG_ROLE_OPTIONAL ? "?" : "");
+            }
+            printf("\n");
+        }
+    }
+}
+
+static void list_kernels(void)
+{
+    for (int i = 0; gg_kernels[i] != NULL; i++) {
+        const gg_kernel *k = gg_kernels[i];
+        printf("%-20s %-12s %-5s %-15s %s\n", k->operator_name, k->name,
+               k->device == kDLCPU ? "host" : "cuda",
+               k->repeat == GG_REPEAT_RUN_TO_RUN ? "run to run" : "not guaranteed", k->summary);
+        for (const gg_feature *f = k->features; f != NULL && f->name != NULL; f++)
+            printf("%-20s   feature %s (%s): %s\n", "", f->name, f->on ? "on" : "off",
+                   f->summary);
+    }
+}
+
+static int list_suites(void)
+{
+    char **names = gg_suite_names();
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        gg_suite suite;
+        if (gg_suite_load(names[i], &suite) != GG_OK) {
+            gg_suite_names_free(names);
+            return gg_complain(GG_BAD_INPUT);
+        }
+        printf("%-14s %5d cases  %-20s %s\n", suite.name, suite.count, suite.op->name,
+               suite.summary);
+        gg_suite_free(&suite);
+    }
+    gg_suite_names_free(names);
+    return GG_EXIT_PASSED;
+}
+
+static void list_families(void)
+{
+    for (int i = 0; gg_operators[i] != NULL; i++)
+        for (const gg_family *f = gg_operators[i]->families; f->name != NULL; f++)
+            printf("%-20s %-20s %s\n", gg_operators[i]->name, f->name, f->summary);
+}
+
+static void list_checks(void)
+{
+    printf("written      no element keeps the poison of every run\n"
+           "pattern      NaN and infinity stand where the truth has them, and nowhere else\n"
+           "rmse         RMSE against the truth, in units of the rounding floor\n"
+           "gauge_p99    99th percentile of |error| over its allowance\n"
+           "gauge_max    largest |error| over its allowance\n"
+           "repeat       equal inputs give equal bits, run after run\n"
+           "certificate  FP64 truth and MPFR agree\n"
+           "answer       probes with a closed form: the truth agrees, the kernel hits it\n"
+           "inputs       the kernel changed no input\n"
+           "guard        the kernel wrote nothing past the end of an output\n"
+           "scratch      nor past its saved tensors and workspace\n"
+           "golden       the bits are those of the card that made the golden file\n");
+}
+
+static void list_limits(void)
+{
+    for (int i = 0; gg_kernels[i] != NULL; i++) {
+        const gg_kernel *k = gg_kernels[i];
+        for (int o = 0; k->outputs[o] != NULL; o++)
+            printf("%-20s %-10s %-5s %-6s rmse/floor <= %-6g gauge p99 <= %-6g max <= %g\n",
+                   k->operator_name, k->name, k->device == kDLCPU ? "host" : "cuda",
+                   k->outputs[o], k->limits[o].rmse_over_floor, k->limits[o].gauge_p99,
+                   k->limits[o].gauge_max);
+    }
+}
+
+int gg_command_list(int argc, char **argv)
+{
+    const char *what = argc == 2 ? argv[1] : "";
+    if (strcmp(what, "operators") == 0) list_operators();
+    else if (strcmp(what, "kernels") == 0) list_kernels();
+    else if (strcmp(what, "suites") == 0) return list_suites();
+    else if (strcmp(what, "families") == 0) list_families();
+    else if (strcmp(what, "checks") == 0) list_checks();
+    else if (strcmp(what, "limits") == 0) list_limits();
+    else {
+        gg_fail(GG_BAD_INPUT, "list takes one of operators, kernels, suites, families, "
+                "checks, limits, not '%s'", what);
+        return gg_complain(GG_BAD_INPUT);
+    }
+    return GG_EXIT_PASSED;
+}
+
+int gg_command_doctor(int argc, char **argv)
+{
+    gg_backend host, gpu;
+    (void)argv;
+    if (argc != 1) {
+        gg_fail(GG_BAD_INPUT, "doctor takes no argument");
+        return gg_complain(GG_BAD_INPUT);
+    }
+    printf("gradgate %s, commit %s\ncompilers: %s\n", GG_VERSION, GG_COMMIT, GG_COMPILER);
+    if (gg_backend_open("host", gg_processors(), &host) == GG_OK)
+        printf("host: %d processors, %.1f GiB free\n", host.threads,
+               (double)host.memory_left() / 0x1p30);
+    if (gg_backend_open("cuda", gg_processors(), &gpu) == GG_OK)
+        printf("cuda: %s, %.1f GiB free, %s\n", gpu.description,
+               (double)gpu.memory_left() / 0x1p30, gpu.driver);
+    else
+        printf("cuda: not usable: %s\n", gg_message());
+    return list_suites();
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the commands share. */
+#include "harness/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int gg_complain(gg_status status)
+{
+    fprintf(stderr, "gradgate: %s\n", gg_message());
+    switch (status) {
+    case GG_OK: return GG_EXIT_PASSED;
+    case GG_BAD_INPUT:
+    case GG_IO: return GG_EXIT_USAGE;
+    default: return GG_EXIT_NOT_VERIFIED;
+    }
+}
+
+int gg_verdict_exit(gg_verdict verdict)
+{
+    return verdict == GG_PASSED ? GG_EXIT_PASSED
+                                : verdict == GG_FAILED ? GG_EXIT_FAILED : GG_EXIT_NOT_VERIFIED;
+}
+
+gg_status gg_parse_int(const char *option, const char *text, int low, int high, int *value)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || number < low || number > high)
+        return gg_fail(GG_BAD_INPUT, "--%s takes a whole number from %d to %d, not '%s'",
+                       option, low, high, text);
+    *value = (int)number;
+    return GG_OK;
+}
+
+int gg_next_option(int argc, char **argv, const struct option *options)
+{
+    int at = optind > 0 ? optind : 1;
+    opterr = 0;
+    int c = getopt_long(argc, argv, ":", options, NULL);
+    if (c == ':')
+        gg_fail(GG_BAD_INPUT, "%s needs a value: see 'gradgate help'", argv[at]);
+    else if (c == '?')
+        gg_fail(GG_BAD_INPUT, "'gradgate %s' has no option %s: see 'gradgate help'", argv[0],
+                argv[at]);
+    return c == ':' ? '?' : c;
+}

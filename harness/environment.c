@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include "build_identity.h" /* GG_VERSION, GG_COMMIT, GG_COMPILER: written by the Makefile */
+
+/* Digest of this program's file: the kernels are in it. */
+static gg_status program_digest(uint64_t *digest)
+{
+    FILE *file = fopen("/proc/self/exe", "rb");
+    XXH3_state_t *state = XXH3_createState();
+    char buffer[1 << 16];
+    size_t got = 0;
+    bool good = file != NULL && state != NULL && XXH3_64bits_reset(state) == XXH_OK;
+    while (good && (got = fread(buffer, 1, sizeof buffer, file)) > 0)
+        good = XXH3_64bits_update(state, buffer, got) == XXH_OK;
+    good = good && !ferror(file);
+    *digest = good ? XXH3_64bits_digest(state) : 0;
+    if (file != NULL) fclose(file);
+    XXH3_freeState(state);
+    return good ? GG_OK : gg_fail(GG_IO, "cannot read the running program for its digest");
+}
+
+gg_status gg_environment_build(gg_run_record *run)
+{
+    snprintf(run->version, sizeof run->version, "%s", GG_VERSION);
+    snprintf(run->commit, sizeof run->commit, "%s", GG_COMMIT);
+    snprintf(run->compiler, sizeof run->compiler, "%s", GG_COMPILER);
+    return program_digest(&run->kernel_digest);
+}
+
+void gg_environment_place(const gg_backend *backend, gg_place *place)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(place->host_cpu, sizeof place->host_cpu, "unknown processor");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
+        snprintf(place->host_cpu, sizeof place->host_cpu, "%.*s",
+                 (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    if (file != NULL) fclose(file);
+    place->host_threads = backend->threads;
+    snprintf(place->gpu, sizeof place->gpu, "%s", backend->description);
+    snprintf(place->gpu_uuid, sizeof place->gpu_uuid, "%s", backend->uuid);
+    snprintf(place->driver, sizeof place->driver, "%s", backend->driver);
+}
+
+void gg_environment_time(char text[32])
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the evidence came from: this build, this machine, this time. */
+#ifndef HARNESS_ENVIRONMENT_H
+#define HARNESS_ENVIRONMENT_H
+
+#include "harness/backend.h"
+#include "reports/record.h"
+
+/* Version, commit, compilers and the digest of the running program. */
+gg_status gg_environment_build(gg_run_record *run);
+/* CPU, threads and GPU. */
+void gg_environment_place(const gg_backend *backend, gg_place *place);
+/* RFC 3339 in UTC, seconds. */
+void gg_environment_time(char text[32]);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/golden.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GOLDEN_HEADER_LINES = 6, GOLDEN_MAX_ENTRIES = 1 << 20 };
+
+static gg_status malformed(const char *path, int line)
+{
+    return gg_fail(GG_BAD_INPUT, "%s: line %d is not what a golden file has there: make the "
+                   "file again with 'gradgate golden'", path, line);
+}
+
+static bool read_header(FILE *file, gg_golden *golden, int *entries, int *line)
+{
+    char text[256];
+    int version = 0;
+    for (int i = 0; i < GOLDEN_HEADER_LINES; i++, ++*line) {
+        if (fgets(text, sizeof text, file) == NULL) return false;
+        bool good = false;
+        switch (i) {
+        case 0: good = sscanf(text, "gradgate-golden %d", &version) == 1 && version == 1; break;
+        case 1: good = sscanf(text, "operator %31s", golden->operator_name) == 1; break;
+        case 2: good = sscanf(text, "kernel %63s", golden->kernel) == 1; break;
+        case 3:
+            good = sscanf(text, "suite %63s %" SCNx64, golden->suite,
+                          &golden->suite_digest) == 2;
+            break;
+        case 4: good = sscanf(text, "source %127[^\n]", golden->source) == 1; break;
+        default: good = sscanf(text, "entries %d", entries) == 1;
+        }
+        if (!good) return false;
+    }
+    return true;
+}
+
+static gg_status read_entries(FILE *file, const char *path, gg_golden *golden, int entries,
+                              int line)
+{
+    char text[256];
+    int capacity = 0;
+    for (; fgets(text, sizeof text, file) != NULL; line++) {
+        if (golden->count == capacity) {
+            capacity = capacity ? 2 * capacity : 1024;
+            void *more = capacity > GOLDEN_MAX_ENTRIES
+                             ? NULL : realloc(golden->entries,
+                                              (size_t)capacity * sizeof *golden->entries);
+            if (more == NULL)
+                return gg_fail(GG_BAD_INPUT, "%s: too many lines (%d)", path, line);
+            golden->entries = more;
+        }
+        gg_golden_entry *e = &golden->entries[golden->count];
+        int end = 0;
+        if (sscanf(text, "%95s %15s %" SCNx64 " %" SCNx64 "%n", e->id, e->output,
+                   &e->input_digest, &e->digest, &end) != 4 ||
+            strcmp(text + end, "\n") != 0)
+            return malformed(path, line);
+        golden->count++;
+    }
+    if (ferror(file)) return gg_fail(GG_IO, "%s: cannot be read", path);
+    if (golden->count != entries || entries == 0)
+        return gg_fail(GG_BAD_INPUT, "%s: holds %d digests and announces %d: it was cut off",
+                       path, golden->count, entries);
+    return GG_OK;
+}
+
+gg_status gg_golden_load(const char *path, gg_golden *golden)
+{
+    *golden = (gg_golden){.count = 0};
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return gg_fail(GG_BAD_INPUT, "%s: %s: name a golden file", path, strerror(errno));
+    int line = 1, entries = 0;
+    gg_status status = read_header(file, golden, &entries, &line)
+                           ? read_entries(file, path, golden, entries, line)
+                           : malformed(path, line);
+    fclose(file);
+    if (status != GG_OK) gg_golden_free(golden);
+    return status;
+}
+
+void gg_golden_free(gg_golden *golden)
+{
+    free(golden->entries);
+    *golden = (gg_golden){.count = 0};
+}
+
+const gg_golden_entry *gg_golden_find(const gg_golden *golden, const char *id,
+                                      const char *output)
+{
+    for (int i = 0; i < golden->count; i++)
+        if (strcmp(golden->entries[i].id, id) == 0 &&
+            strcmp(golden->entries[i].output, output) == 0)
+            return &golden->entries[i];
+    return NULL;
+}
+
+static bool write_all(const gg_run_record *run, FILE *file)
+{
+    int entries = 0;
+    for (int i = 0; i < run->count; i++) entries += run->cases[i].output_count;
+    fprintf(file, "gradgate-golden 1\noperator %s\nkernel %s\nsuite %s %016" PRIx64 "\n"
+            "source %s; gradgate %s %s\nentries %d\n", run->operator_name, run->kernel, run->suite,
+            run->suite_digest, run->place.gpu[0] ? run->place.gpu : "host twin", run->version,
+            run->commit, entries);
+    for (int i = 0; i < run->count; i++) {
+        const gg_case_record *c = &run->cases[i];
+        for (int o = 0; o < c->output_count; o++)
+            fprintf(file, "%s\t%s\t%016" PRIx64 "\t%016" PRIx64 "\n", c->id,
+                    c->outputs[o].name, c->input_digest, c->outputs[o].digest);
+    }
+    return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
+}
+
+gg_status gg_golden_write(const gg_run_record *run, const char *path)
+{
+    char temporary[4200];
+    for (int i = 0; i < run->count; i++)
+        if (run->cases[i].output_count == 0)
+            return gg_fail(GG_BAD_INPUT, "case %s did not run: no digest to keep",
+                           run->cases[i].id);
+    if (run->count == 0) return gg_fail(GG_BAD_INPUT, "the report holds no case");
+    snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
+    FILE *file = fopen(temporary, "w");
+    if (file == NULL) return gg_fail(GG_IO, "%s: %s", temporary, strerror(errno));
+    bool written = write_all(run, file);
+    written = fclose(file) == 0 && written;
+    if (written && rename(temporary, path) == 0) return GG_OK;
+    gg_status status = gg_fail(GG_IO, "%s: cannot be written: %s", path, strerror(errno));
+    unlink(temporary);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/judge.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static gg_check *append(gg_output_record *output, const char *name)
+{
+    if (output->check_count >= GG_MAX_CHECKS) return NULL;
+    gg_check *check = &output->checks[output->check_count++];
+    *check = (gg_check){.verdict = GG_NOT_VERIFIED, .value = NAN, .limit = NAN};
+    snprintf(check->name, sizeof check->name, "%s", name);
+    return check;
+}
+
+void gg_check_add(gg_output_record *output, const char *name, double value, double limit,
+                  const char *note)
+{
+    gg_check *check = append(output, name);
+    if (check == NULL) return;
+    check->value = value;
+    check->limit = limit;
+    check->verdict = gg_judge(value, limit);
+    if (check->verdict != GG_PASSED)
+        snprintf(check->note, sizeof check->note, "%s", note);
+}
+
+void gg_check_add_missing(gg_output_record *output, const char *name, const char *note)
+{
+    gg_check *check = append(output, name);
+    if (check != NULL) snprintf(check->note, sizeof check->note, "%s", note);
+}
+
+/* "[3,0,17,5]" of a flat index. */
+static void place(const gg_output_record *o, int64_t flat, char *text, size_t size)
+{
+    int64_t index[GG_MAX_DIMS] = {0};
+    for (int i = o->ndim - 1; i >= 0; i--) {
+        index[i] = o->shape[i] > 0 ? flat % o->shape[i] : 0;
+        flat = o->shape[i] > 0 ? flat / o->shape[i] : 0;
+    }
+    size_t used = 0;
+    for (int i = 0; i < o->ndim && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%c%" PRId64, i ? ',' : '[',
+                                 index[i]);
+    if (used < size) snprintf(text + used, size - used, "]");
+}
+
+static void judge_repeat(gg_output_record *o, int runs)
+{
+    char note[192], where[96];
+    if (runs < 2) {
+        gg_check_add_missing(o, "repeat", "one run cannot show a difference: --repeats 2");
+        return;
+    }
+    place(o, o->repeat_first, where, sizeof where);
+    snprintf(note, sizeof note,
+             "%" PRId64 " of %" PRId64 " elements changed between equal runs; first %s%s: "
+             "0x%0*" PRIx32 " then 0x%0*" PRIx32 ", up to %" PRId64 " ulp", o->repeat_differing,
+             o->count, o->name, where, o->dtype == GG_BF16 ? 4 : 8, o->repeat_bits[0],
+             o->dtype == GG_BF16 ? 4 : 8, o->repeat_bits[1], o->repeat_ulps);
+    gg_check_add(o, "repeat", (double)o->repeat_differing, 0, note);
+    snprintf(note, sizeof note, "%" PRId64 " elements kept the poison of every run",
+             o->unwritten);
+    gg_check_add(o, "written", (double)o->unwritten, 0, note);
+}
+
+void gg_judge_output(gg_output_record *o, const gg_limit_record *limit, int runs)
+{
+    char note[192], where[96];
+    place(o, o->pattern_first, where, sizeof where);
+    snprintf(note, sizeof note, "%" PRId64 " elements are NaN or infinite where the truth "
+             "is not, or reverse; first %s%s", o->pattern_mismatch, o->name, where);
+    gg_check_add(o, "pattern", (double)o->pattern_mismatch, 0, note);
+
+    double scale = hypot(o->floor_rmse, o->allowance_rms / 1024);
+    snprintf(note, sizeof note, "RMSE %.4g is %.3g times the rounding floor %.4g", o->rmse,
+             o->rmse / o->floor_rmse, o->floor_rmse);
+    gg_check_add(o, "rmse", o->rmse == 0 ? 0 : o->rmse / scale, limit->rmse_over_floor, note);
+
+    place(o, o->gauge_max_at, where, sizeof where);
+    snprintf(note, sizeof note, "1 %% of the errors exceed %.3g of their allowance; worst "
+             "%s%s: %.9g, truth %.9g", o->gauge_p99, o->name, where, o->output_there,
+             o->truth_there);
+    gg_check_add(o, "gauge_p99", o->gauge_p99, limit->gauge_p99, note);
+    snprintf(note, sizeof note, "error is %.3g times its allowance at %s%s: %.9g, truth %.9g",
+             o->gauge_max, o->name, where, o->output_there, o->truth_there);
+    gg_check_add(o, "gauge_max", o->gauge_max, limit->gauge_max, note);
+
+    judge_repeat(o, runs);
+    if (o->certified > 0 && o->certificate <= 1e-6)
+        gg_check_add(o, "certificate", o->certificate, 1e-6, "");
+    else if (o->certified > 0) /* the truth's fault, never the kernel's */
+        gg_check_add_missing(o, "certificate", "FP64 and MPFR disagree: no truth to judge by");
+}
+
+void gg_judge_case(gg_case_record *record)
+{
+    gg_verdict worst = GG_PASSED;
+    int checks = 0;
+    for (int i = 0; i < record->output_count; i++) {
+        const gg_output_record *o = &record->outputs[i];
+        for (int c = 0; c < o->check_count; c++, checks++) {
+            gg_verdict verdict = o->checks[c].verdict;
+            if (gg_verdict_worse(worst, verdict) == worst) continue;
+            worst = verdict;
+            snprintf(record->reason, sizeof record->reason, "%s %s: %s", o->name,
+                     o->checks[c].name, o->checks[c].note);
+        }
+    }
+    if (checks == 0) {
+        worst = GG_NOT_VERIFIED;
+        if (record->reason[0] == '\0')
+            snprintf(record->reason, sizeof record->reason, "nothing was compared");
+    }
+    record->verdict = worst;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From measurements to verdicts: the checks of one output, the verdict of one case. Uses
+ * the record alone, so that stored evidence can be judged again. */
+#ifndef HARNESS_JUDGE_H
+#define HARNESS_JUDGE_H
+
+#include "reports/record.h"
+
+/* Appends value <= limit as a check. The note is kept when it did not pass. */
+void gg_check_add(gg_output_record *output, const char *name, double value, double limit,
+                  const char *note);
+/* Appends a check that could not be made. */
+void gg_check_add_missing(gg_output_record *output, const char *name, const char *note);
+
+/* The checks that every output of every operator gets, from its measurements:
+ *   written      elements that no run wrote                               0
+ *   pattern      NaN and infinity where the truth has none, or reverse    0
+ *   rmse         RMSE / hypot(floor, allowance rms / 1024)                limit
+ *   gauge_p99    99th percentile of |error| / (allowance + half an ulp)   limit
+ *   gauge_max    largest of the same                                      limit
+ *   repeat       elements that differ between equal runs, as bits         0
+ *   certificate  largest |FP64 - MPFR| in units of the gauge              1e-6
+ * An rms error below 1/1024 of the allowance's is less than BF16 can be held to: it
+ * matters only where the floor vanishes because the true result does. The certificate's
+ * limit keeps the truth at least 100 times closer than any kernel that could pass. */
+void gg_judge_output(gg_output_record *output, const gg_limit_record *limit, int runs);
+
+/* Worst verdict of all checks; not verified when there is none. Fills `reason`. */
+void gg_judge_case(gg_case_record *record);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "harness/judge.h"
+
+/* An honest output: each test breaks one field and names the check that must turn. */
+static gg_output_record honest(void)
+{
+    return (gg_output_record){.name = "dq", .dtype = GG_BF16, .ndim = 2, .shape = {4, 8},
+        .count = 32, .rmse = 1.2e-4, .truth_rms = 0.1, .floor_rmse = 1e-4,
+        .allowance_rms = 1e-3, .gauge_max = 0.5, .gauge_p99 = 0.1, .gauge_max_at = 9,
+        .pattern_first = -1, .repeat_first = -1, .certified = 3, .certificate = 1e-12,
+        .ablated_rmse = NAN};
+}
+
+static const gg_limit_record limit = {"dq", 1.5, 0.3, 1.0};
+
+static gg_verdict verdict_of(const gg_output_record *o, const char *check)
+{
+    for (int i = 0; i < o->check_count; i++)
+        if (strcmp(o->checks[i].name, check) == 0) return o->checks[i].verdict;
+    cr_assert_fail("no check %s", check);
+    return GG_NOT_VERIFIED;
+}
+
+/* Judges `o` and demands that `check`, and no other, has `want`. */
+static void only(gg_output_record o, const char *check, gg_verdict want)
+{
+    gg_judge_output(&o, &limit, 5);
+    for (int i = 0; i < o.check_count; i++)
+        if (strcmp(o.checks[i].name, check) != 0)
+            cr_assert_eq(o.checks[i].verdict, GG_PASSED, "%s", o.checks[i].name);
+    cr_assert_eq(verdict_of(&o, check), want);
+}
+
+Test(judge, honest_output_passes) { only(honest(), "rmse", GG_PASSED); }
+
+Test(judge, each_fault_turns_its_own_check)
+{
+    gg_output_record o = honest();
+    o.rmse = 1.6e-4;
+    only(o, "rmse", GG_FAILED);
+    o = honest(), o.gauge_p99 = 0.31;
+    only(o, "gauge_p99", GG_FAILED);
+    o = honest(), o.gauge_max = 1.01;
+    only(o, "gauge_max", GG_FAILED);
+    o = honest(), o.pattern_mismatch = 1, o.pattern_first = 0;
+    only(o, "pattern", GG_FAILED);
+    o = honest(), o.repeat_differing = 1, o.repeat_first = 31;
+    only(o, "repeat", GG_FAILED);
+    o = honest(), o.unwritten = 1;
+    only(o, "written", GG_FAILED);
+    o = honest(), o.certificate = 1e-5;
+    only(o, "certificate", GG_NOT_VERIFIED);
+}
+
+Test(judge, nan_figures_never_pass)
+{
+    gg_output_record o = honest();
+    o.rmse = NAN;
+    only(o, "rmse", GG_FAILED);
+    o = honest(), o.gauge_max = NAN;
+    only(o, "gauge_max", GG_FAILED);
+    o = honest(), o.gauge_p99 = NAN;
+    only(o, "gauge_p99", GG_FAILED);
+    o = honest(), o.floor_rmse = NAN;
+    only(o, "rmse", GG_FAILED);
+    o = honest(), o.certificate = NAN;
+    only(o, "certificate", GG_NOT_VERIFIED);
+}
+
+Test(judge, limit_is_inclusive)
+{
+    gg_output_record o = honest();
+    o.gauge_max = 1.0;
+    only(o, "gauge_max", GG_PASSED);
+}
+
+Test(judge, one_run_cannot_show_determinism)
+{
+    gg_output_record o = honest();
+    gg_judge_output(&o, &limit, 1);
+    cr_assert_eq(verdict_of(&o, "repeat"), GG_NOT_VERIFIED);
+}
+
+Test(judge, case_takes_the_worst_and_says_why)
+{
+    gg_case_record c = {.output_count = 2};
+    c.outputs[0] = honest();
+    c.outputs[1] = honest();
+    c.outputs[1].unwritten = 7;
+    for (int i = 0; i < 2; i++) gg_judge_output(&c.outputs[i], &limit, 5);
+    gg_judge_case(&c);
+    cr_assert_eq(c.verdict, GG_FAILED);
+    cr_assert(strstr(c.reason, "dq written: 7 elements") != NULL, "%s", c.reason);
+}
+
+Test(judge, nothing_compared_is_not_verified)
+{
+    gg_case_record c = {.output_count = 0};
+    gg_judge_case(&c);
+    cr_assert_eq(c.verdict, GG_NOT_VERIFIED);
+    c = (gg_case_record){.output_count = 1}; /* an output without a check */
+    gg_judge_case(&c);
+    cr_assert_eq(c.verdict, GG_NOT_VERIFIED);
+}
+
+Test(judge, difference_is_located)
+{
+    gg_output_record o = honest();
+    o.repeat_differing = 2, o.repeat_first = 17, o.repeat_bits[0] = 0x3f80;
+    o.repeat_bits[1] = 0x3f81, o.repeat_ulps = 1;
+    gg_judge_output(&o, &limit, 5);
+    for (int i = 0; i < o.check_count; i++)
+        if (strcmp(o.checks[i].name, "repeat") == 0)
+            cr_assert_str_eq(o.checks[i].note,
+                             "2 of 32 elements changed between equal runs; first dq[2,1]: "
+                             "0x3f80 then 0x3f81, up to 1 ulp");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gradgate: the command line. The only place that ends the process. */
+#include <stdio.h>
+#include <string.h>
+
+#include "build_identity.h"
+#include "harness/commands.h"
+
+static const char manual[] =
+    "gradgate: does this GPU kernel compute the right gradients, the same bits every time,\n"
+    "and does its precision trick earn its keep?\n"
+    "\n"
+    "gradgate run --suite S --kernel K [--device host|cuda[:I]]   measure, report, verdict\n"
+    "    --repeats N    runs on the same input (default 5)\n"
+    "    --case GLOB    only the cases whose id matches\n"
+    "    --out FILE     the report (default gradgate-report.json)\n"
+    "    --resume       go on where a killed run with the same --out stopped\n"
+    "    --shard I/N    only the I-th of N equal parts\n"
+    "    --ablate F     feature for the paired ablation (default: the kernel's first; none)\n"
+    "    --certify N    cases whose truth is certified by MPFR (default 60, spread evenly)\n"
+    "    --golden FILE  compare the output bits with those of a card\n"
+    "    --threads N    host threads (default: all)\n"
+    "gradgate report REPORT [--markdown]       print stored evidence; exits with its verdict\n"
+    "gradgate golden REPORT --out FILE         keep the output digests of a run\n"
+    "gradgate list operators|kernels|suites|families|checks|limits\n"
+    "gradgate doctor                           what this machine can do\n"
+    "gradgate help | --version\n"
+    "\n"
+    "Exit codes: 0 passed, 1 failed, 2 not verified (nothing or not enough was measured),\n"
+    "3 usage or bad input.\n";
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int, char **);
+    } commands[] = {{"run", gg_command_run},       {"report", gg_command_report},
+                    {"golden", gg_command_golden}, {"list", gg_command_list},
+                    {"doctor", gg_command_doctor}};
+    const char *name = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(name, commands[i].name) == 0) {
+            int code = commands[i].run(argc - 1, argv + 1);
+            if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+            gg_fail(GG_IO, "cannot write to standard output");
+            return gg_complain(GG_IO);
+        }
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0) {
+        fputs(manual, stdout);
+        return GG_EXIT_PASSED;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("gradgate %s (%s)\n%s\n", GG_VERSION, GG_COMMIT, GG_COMPILER);
+        return GG_EXIT_PASSED;
+    }
+    gg_fail(GG_BAD_INPUT, "%s%s%s: run, report, golden, list, doctor or help",
+            *name ? "unknown command '" : "name a command", name, *name ? "'" : "");
+    return gg_complain(GG_BAD_INPUT);
+}

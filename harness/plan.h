@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run does with every case, decided before the first. */
+#ifndef HARNESS_PLAN_H
+#define HARNESS_PLAN_H
+
+#include "cases/suite.h"
+#include "harness/arena.h"
+#include "harness/golden.h"
+#include "kernels/abi.h"
+#include "reports/record.h"
+
+typedef struct gg_plan {
+    const gg_backend *backend;
+    const gg_suite *suite;
+    const gg_kernel *kernel;
+    uint64_t features;        /* bits that are on */
+    int ablated;              /* feature to switch off for the pair, -1: none */
+    int repeats;              /* runs on the same input, >= 1 */
+    int certify;              /* cases to certify by MPFR, spread over the suite */
+    const gg_golden *golden;  /* NULL: none */
+} gg_plan;
+
+/* Certified when it is its turn, or when every element of the case is cheap. */
+bool gg_plan_certifies(const gg_plan *plan, int index);
+
+/* Runs one case and judges it. Whatever goes wrong with the case is in the record (not
+ * verified, with the reason); the arena is reused from case to case. */
+void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run: every case of a suite (or a choice of them) through one kernel on one device. */
+#ifndef HARNESS_RUN_H
+#define HARNESS_RUN_H
+
+#include "reports/record.h"
+
+typedef struct gg_run_options {
+    const char *suite;    /* name or path */
+    const char *kernel;   /* name of a built-in kernel */
+    const char *device;   /* "host", "cuda", "cuda:1" */
+    const char *glob;     /* of case ids; NULL: all */
+    const char *out;      /* path of the report */
+    const char *ablate;   /* feature; NULL: the kernel's first; "none" */
+    const char *golden;   /* path; NULL: none */
+    int repeats, certify, threads;
+    int shard, shards;    /* 1 of 1: everything */
+    bool resume;
+} gg_run_options;
+
+/* Runs, writes the report and fills `run` (free with gg_run_free). A status other than
+ * GG_OK means that no verdict was reached; finished cases stay in the journal. */
+gg_status gg_run(const gg_run_options *options, gg_run_record *run);
+
+#endif
