@@ -51,21 +51,25 @@ endif
 all: $(BUILD)/gradgate
 
 $(BUILD)/gradgate: $(BUILD)/harness/main.o $(OBJECTS)
-	$(LINK) -o $@ $^ $(LIBS) -Wl,-rpath,'$$ORIGIN'
+	@echo "  link $@"
+	@$(LINK) -o $@ $^ $(LIBS) -Wl,-rpath,'$$ORIGIN'
 ifneq ($(CUDA),1)
 	@echo "built without CUDA (no nvcc): the host twins run, --device cuda does not"
 endif
 
 $(BUILD)/unit: $(TESTS:%.c=$(BUILD)/%.o) $(OBJECTS)
-	$(LINK) -o $@ $^ $(LIBS) -lcriterion
+	@echo "  link $@"
+	@$(LINK) -o $@ $^ $(LIBS) -lcriterion
 
 $(BUILD)/%.o: %.c $(BUILD)/build_identity.h | setup
 	@mkdir -p $(@D)
-	$(CC) $(HOST_FLAGS) -MMD -MP -c $< -o $@
+	@echo "  cc   $<"
+	@$(CC) $(HOST_FLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/%.cu.o: %.cu | setup
 	@mkdir -p $(@D)
-	$(NVCC) $(DEVICE_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ > $(@:.o=.log) 2>&1 \
+	@echo "  nvcc $<"
+	@$(NVCC) $(DEVICE_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ > $(@:.o=.log) 2>&1 \
 	    || { cat $(@:.o=.log); rm -f $@; exit 1; }
 
 # Rewritten only when the identity changes, so that nothing is built again for nothing.

@@ -13,11 +13,12 @@ extern "C" {
 
 typedef enum gg_law {
     GG_LAW_NORMAL = 0, /* mean + scale * standard normal */
-    GG_LAW_HEAVY,      /* mean + scale * Student's t with 3 degrees of freedom (unit variance) */
+    GG_LAW_HEAVY,      /* mean + scale * Student's t with 3 degrees of freedom, scaled to
+                          unit variance */
     GG_LAW_CONSTANT,   /* mean */
-    GG_LAW_OUTPUT,     /* scale * the true value of forward output `output` at the same index:
-                          the gradient of a mean of squares is scale = 2 / count (scale 0
-                          stands for exactly that) */
+    GG_LAW_OUTPUT,     /* scale * the true value of forward output `output` at the same
+                          index: the gradient of a mean of squares is scale = 2 / count
+                          (scale 0 stands for exactly that) */
     GG_LAW_HOST        /* the family's `host` function fills the tensor */
 } gg_law;
 
@@ -35,9 +36,11 @@ typedef struct gg_family {
     /* Fills input `input` (host memory, dtype and shape set) for GG_LAW_HOST. */
     gg_status (*host)(const gg_problem *problem, int input, uint64_t seed, gg_tensor *out);
     /* Probes: the closed-form values of an output, known without the reference; the truth
-     * must agree to 1e-12 of the largest. *exact: the kernel must hit each of them exactly
-     * (once rounded to the output's type). NULL: no closed form. */
-    gg_status (*answer)(const gg_problem *problem, int output, double *values, bool *exact);
+     * must agree to 1e-12 of the largest. Reads problem's inputs, which must be in host
+     * memory. *exact: the kernel must hit each value exactly (once rounded to the
+     * output's type). NULL: no closed form. */
+    gg_status (*answer)(const gg_problem *problem, int output, double *values,
+                        bool *exact);
 } gg_family;
 
 /* Fills `out` (bf16 or f32, host memory; for the CUDA one device memory) by law NORMAL,
@@ -48,8 +51,10 @@ gg_status gg_draw_cuda(const gg_draw *draw, uint64_t seed, int tensor, gg_tensor
                        void *stream);
 
 /* GG_LAW_OUTPUT: out = round(scale * truth), element by element. */
-gg_status gg_draw_output_host(double scale, const double *truth, gg_tensor *out, int threads);
-gg_status gg_draw_output_cuda(double scale, const double *truth, gg_tensor *out, void *stream);
+gg_status gg_draw_output_host(double scale, const double *truth, gg_tensor *out,
+                              int threads);
+gg_status gg_draw_output_cuda(double scale, const double *truth, gg_tensor *out,
+                              void *stream);
 
 #ifdef __cplusplus
 }

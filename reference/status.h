@@ -5,6 +5,10 @@
 #ifndef REFERENCE_STATUS_H
 #define REFERENCE_STATUS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum gg_status {
     GG_OK = 0,
     GG_BAD_INPUT,   /* usage, suite, report or tensor that cannot be accepted: exit 3 */
@@ -22,6 +26,10 @@ gg_status gg_fail(gg_status status, const char *format, ...)
 
 /* The message of this thread's latest gg_fail, "" when there was none. */
 const char *gg_message(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #define GG_TRY(call)                                                             \
     do {                                                                         \

@@ -41,6 +41,7 @@ typedef struct gg_output_record {
     double rmse;              /* sqrt(mean (output - truth)^2) */
     double truth_rms;
     double floor_rmse;        /* RMSE of the truth rounded to dtype: the physical limit */
+    double allowance_rms;     /* rms of the allowance (reference/truth.h) */
     double gauge_max;         /* largest |error| / (allowance + half an ulp of the truth) */
     double gauge_p99;
     int64_t gauge_max_at;     /* flat index of gauge_max */
@@ -117,6 +118,8 @@ typedef struct gg_run_record {
     char promise[24];         /* "run to run" or "not guaranteed" */
     char features[160];       /* "compensation=on" */
     char ablation[32];        /* feature switched off for ablated_rmse, "" when none */
+    char golden[128];         /* golden digests the bits were compared with, "" when none */
+    int certify;              /* cases asked to be certified by MPFR */
     gg_limit_record limits[GG_MAX_OUTPUTS];
     int limit_count;
     char limits_note[192];
@@ -125,7 +128,10 @@ typedef struct gg_run_record {
     int count;
 } gg_run_record;
 
-/* Worst verdict over the cases; not verified when there is none. */
+
+
+/* Worst verdict over the cases; not verified when there is none, or when some are
+ * missing although the whole suite was asked for (no selection, one shard). */
 gg_verdict gg_run_verdict(const gg_run_record *run);
 /* Number of cases with a verdict. */
 int gg_run_count(const gg_run_record *run, gg_verdict verdict);

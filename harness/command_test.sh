@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The program as a person uses it: exit codes, one-line errors, reports, resume after
+# kill -9, golden digests. usage: command_test.sh BUILD
+set -u
+build=$1
+gradgate=$(cd "$build" && pwd)/gradgate
+here=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+passed=0 failed=0
+
+ok() { passed=$((passed + 1)); }
+no() { failed=$((failed + 1)); echo "FAILED: $1"; }
+
+# refuses CODE TEXT ARGUMENT...: exit code, exactly one line on stderr holding TEXT,
+# nothing on stdout.
+refuses() {
+    want=$1 text=$2
+    shift 2
+    (cd "$work" && "$gradgate" "$@" >out 2>err)
+    code=$?
+    if [ "$code" -ne "$want" ]; then no "'$*' exits $code, not $want: $(cat "$work/err")"
+    elif [ "$(wc -l <"$work/err")" -ne 1 ] || [ -s "$work/out" ]; then
+        no "'$*' prints more than one line"
+    elif ! grep -qF -- "$text" "$work/err"; then
+        no "'$*' says '$(cat "$work/err")', not '$text'"
+    else ok; fi
+}
+
+# exits CODE ARGUMENT...
+exits() {
+    want=$1
+    shift
+    (cd "$work" && "$gradgate" "$@" >out 2>err)
+    code=$?
+    if [ "$code" -eq "$want" ]; then ok; else
+        no "'$*' exits $code, not $want: $(tail -3 "$work/err" "$work/out")"
+    fi
+}
+
+# equal FILE FILE: equal reports, but for the fields of time and place.
+equal() {
+    # the fields that schema/ documents as time and place, one a line
+    grep -vE '"(start|stop|duration|seconds|started|finished)"' "$1" >"$work/a"
+    grep -vE '"(start|stop|duration|seconds|started|finished)"' "$2" >"$work/b"
+    if cmp -s "$work/a" "$work/b"; then ok; else
+        no "reports differ: $(diff "$work/a" "$work/b" | head -4)"
+    fi
+}
+
+run="run --device host --kernel turbo"
+
+echo "command line: bad input"
+refuses 3 "name a command"
+refuses 3 "unknown command" frobnicate
+refuses 3 "needs --suite" run
+refuses 3 "needs --kernel" run --suite probes
+refuses 3 "has no option" run --frob
+refuses 3 "needs a value" run --suite
+refuses 3 "is not an option of run" $run --suite probes extra
+refuses 3 "unknown device" run --suite probes --kernel turbo --device gpu
+refuses 3 "no kernel 'fast'" run --suite probes --kernel fast --device host
+refuses 3 "atomic" run --suite probes --kernel atomic --device host
+refuses 3 "nosuch" $run --suite nosuch
+refuses 3 "no case of suite" $run --suite probes --case 'zzz*'
+refuses 3 "--repeats takes" $run --suite probes --repeats 0
+refuses 3 "--repeats takes" $run --suite probes --repeats 1e9
+refuses 3 "--repeats takes" $run --suite probes --repeats ''
+refuses 3 "--shard takes" $run --suite probes --shard 3/2
+refuses 3 "--shard takes" $run --suite probes --shard 1
+refuses 3 "no feature 'speed'" $run --suite probes --ablate speed
+refuses 3 "/nonexistent" $run --suite probes --out /nonexistent/r.json
+refuses 3 "golden" $run --suite probes --golden /nonexistent
+refuses 3 "list takes" list nothing
+refuses 3 "takes one REPORT" report
+refuses 3 "nosuch.json" report nosuch.json
+refuses 3 "golden needs --out" golden x.json
+printf '{"gradgate_suite":1,"name":"big","operator":"triangle_attention","cases":[{"extents":{"B":1,"R":16777216,"H":16777216,"N":16777216,"D":64},"families":["normal"],"seeds":{"first":0,"count":1}}]}' >"$work/big.json"
+refuses 3 "big.json" $run --suite big.json
+printf '{"gradgate_suite":1,' >"$work/torn.json"
+refuses 3 "torn.json" $run --suite torn.json
+mkdir "$work/locked"
+: >"$work/locked/r.json"
+if [ "$(id -u)" -ne 0 ]; then
+    chmod a-w "$work/locked"
+    refuses 3 "locked" $run --suite probes --out locked/r.json
+fi
+if "$gradgate" doctor | grep -q '^cuda: not usable'; then
+    refuses 2 "" run --suite probes --kernel turbo --device cuda
+fi
+
+echo "runs on the host"
+exits 0 $run --suite smoke600 --case '*-N24-*-s000' --out once.json
+exits 0 $run --suite smoke600 --case '*-N24-*-s000' --out twice.json --threads 1
+equal "$work/once.json" "$work/twice.json"
+exits 0 report once.json
+exits 0 report --markdown once.json
+exits 0 $run --suite probes --out probes.json
+for kernel in naive recompute; do
+    exits 0 run --device host --suite smoke600 --kernel $kernel --case '*-N40-*-s001'
+done
+exits 0 run --device host --suite linear60 --kernel plain --out linear.json
+exits 2 $run --suite smoke600 --case 'normal-N24-D16-s000' --repeats 1
+
+echo "reports against the schema"
+for report in once.json probes.json linear.json; do
+    if sh "$here/reports/schema/validate.sh" "$work/$report" >"$work/out" 2>&1; then ok; else
+        no "$report breaks the schema: $(tail -3 "$work/out")"
+    fi
+done
+
+echo "resume after kill -9"
+exits 0 $run --suite smoke600 --case '*-s00[12]' --out whole.json
+for wait in 0.1 0.3 0.6 1.0 1.5; do
+    rm -f "$work/killed.json" "$work/killed.json.journal"
+    (cd "$work" && exec "$gradgate" $run --suite smoke600 --case '*-s00[12]' \
+        --out killed.json >/dev/null 2>&1) &
+    pid=$!
+    sleep "$wait"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ -e "$work/killed.json" ] && continue # it was faster
+    [ -e "$work/killed.json.journal" ] || { no "no journal after $wait s"; continue; }
+    refuses 3 "killed.json.journal" $run --suite smoke600 --case '*-s00[12]' --out killed.json
+    refuses 3 "repeats" $run --suite smoke600 --case '*-s00[12]' --out killed.json \
+        --repeats 3 --resume
+    exits 0 $run --suite smoke600 --case '*-s00[12]' --out killed.json --resume
+    equal "$work/whole.json" "$work/killed.json"
+done
+
+echo "a full disk loses nothing"
+(cd "$work" && ulimit -f 16 && "$gradgate" $run --suite smoke600 --case '*-s00[12]' \
+    --out full.json >out 2>err)
+code=$?
+if [ $code -eq 3 ] && [ ! -e "$work/full.json" ]; then ok; else
+    no "full disk: exit $code, $(cat "$work/err")"
+fi
+exits 0 $run --suite smoke600 --case '*-s00[12]' --out full.json --resume
+equal "$work/whole.json" "$work/full.json"
+
+echo "golden digests of the card"
+for kernel in naive recompute turbo; do
+    golden=$here/cases/golden/$kernel-twin300.txt
+    exits 0 run --device host --suite twin300 --kernel $kernel --golden "$golden" \
+        --repeats 2 --ablate none --certify 0
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 40 ]

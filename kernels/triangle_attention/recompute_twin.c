@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host twin of `recompute`: README.md, executed on the CPU. The order of its loops is
+ * its own; its bits are those of the CUDA kernel. */
+#include "kernels/registry.h"
+#include "kernels/triangle_attention/limits.h"
+#include "kernels/triangle_attention/twin.h"
+
+static const gg_ta_plan plan = {.chunks = 1, .dq_in_parts = 0};
+
+static size_t workspace_bytes(const gg_call *call)
+{
+    return gg_ta_twin_workspace(call, &plan);
+}
+
+static int forward(const gg_call *call)
+{
+    return gg_ta_run_forward(call, &plan, gg_ta_online_forward);
+}
+
+static int backward(const gg_call *call)
+{
+    return gg_ta_run_backward(call, &plan, gg_ta_tiled_backward);
+}
+
+const gg_kernel gg_ta_recompute_twin = {
+    .abi_version = GG_ABI_VERSION,
+    .struct_bytes = sizeof(gg_kernel),
+    .name = "recompute",
+    .operator_name = "triangle_attention",
+    .summary = "one pass per gradient, probabilities recomputed in each (host twin)",
+    .device = kDLCPU,
+    .repeat = GG_REPEAT_RUN_TO_RUN,
+    .inputs = gg_ta_inputs,
+    .outputs = gg_ta_outputs,
+    .features = gg_ta_features,
+    .limits = gg_ta_limits,
+    .limits_note = GG_TA_LIMITS_NOTE,
+    .supports = gg_ta_refuse,
+    .saved_bytes = gg_ta_saved_bytes,
+    .workspace_bytes = workspace_bytes,
+    .forward = forward,
+    .backward = backward,
+    .forward_outputs = 1,
+};

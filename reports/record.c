@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reports/record.h"
+
+#include <stdlib.h>
+
+/* The enum is in order of birth (zero is "not verified"), not of badness. */
+static int badness(gg_verdict verdict)
+{
+    return verdict == GG_PASSED ? 0 : verdict == GG_FAILED ? 2 : 1;
+}
+
+gg_verdict gg_verdict_worse(gg_verdict a, gg_verdict b)
+{
+    return badness(b) > badness(a) ? b : a;
+}
+
+gg_verdict gg_judge(double value, double limit)
+{
+    return value <= limit ? GG_PASSED : GG_FAILED;
+}
+
+const char *gg_verdict_name(gg_verdict verdict)
+{
+    return verdict == GG_PASSED ? "passed"
+           : verdict == GG_FAILED ? "failed" : "not verified";
+}
+
+gg_verdict gg_run_verdict(const gg_run_record *run)
+{
+    if (run->count <= 0) return GG_NOT_VERIFIED;
+    bool whole = !run->selection[0] && run->shards <= 1;
+    gg_verdict worst = GG_PASSED;
+    if (whole && run->count < run->suite_count) worst = GG_NOT_VERIFIED;
+    for (int i = 0; i < run->count; i++)
+        worst = gg_verdict_worse(worst, run->cases[i].verdict);
+    return worst;
+}
+
+int gg_run_count(const gg_run_record *run, gg_verdict verdict)
+{
+    int count = 0;
+    for (int i = 0; i < run->count; i++) count += run->cases[i].verdict == verdict;
+    return count;
+}
+
+void gg_run_free(gg_run_record *run)
+{
+    if (!run) return;
+    free(run->cases);
+    run->cases = NULL;
+    run->count = 0;
+}
