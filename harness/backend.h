@@ -57,6 +57,10 @@ typedef struct gg_backend {
 gg_status gg_backend_open(const char *device, int threads, gg_backend *backend);
 gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend); /* a CUDA build only */
 
+/* A copy of the problem with its inputs in host memory; release it whatever the status. */
+gg_status gg_problem_fetch(const gg_backend *, const gg_problem *problem, gg_problem *host);
+void gg_problem_release(gg_problem *host);
+
 /* From the counts of all bins and the sums: the 99th percentile (see gg_measures). */
 double gg_ratio_p99(const int64_t *bins, int64_t finite);
 

@@ -162,6 +162,28 @@ static gg_status host_finish(const gg_backend *b)
     return GG_OK;
 }
 
+gg_status gg_problem_fetch(const gg_backend *backend, const gg_problem *problem,
+                           gg_problem *host)
+{
+    *host = *problem;
+    for (int i = 0; i < GG_MAX_INPUTS; i++) host->input[i].data = NULL;
+    for (int i = 0; i < GG_MAX_INPUTS; i++) {
+        const gg_tensor *t = &problem->input[i];
+        if (t->data == NULL) continue;
+        size_t bytes = gg_tensor_bytes(t);
+        host->input[i].data = malloc(bytes + 1);
+        if (host->input[i].data == NULL)
+            return gg_fail(GG_NO_MEMORY, "no memory for a host copy of the inputs");
+        GG_TRY(backend->download(host->input[i].data, t->data, bytes));
+    }
+    return GG_OK;
+}
+
+void gg_problem_release(gg_problem *host)
+{
+    for (int i = 0; i < GG_MAX_INPUTS; i++) free(host->input[i].data);
+}
+
 double gg_ratio_p99(const int64_t *bins, int64_t finite)
 {
     int64_t above = finite / 100, seen = 0; /* at most 1 % may lie above the percentile */

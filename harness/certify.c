@@ -93,36 +93,19 @@ static gg_status compare_points(const gg_backend *backend, const gg_truth *truth
     return GG_OK;
 }
 
-/* A copy of the inputs in host memory, for MPFR. */
-static gg_status fetch(const gg_backend *backend, const gg_problem *problem, gg_problem *copy)
-{
-    *copy = *problem;
-    for (int i = 0; i < GG_MAX_INPUTS; i++) copy->input[i].data = NULL;
-    for (int i = 0; i < GG_MAX_INPUTS; i++) {
-        const gg_tensor *t = &problem->input[i];
-        if (t->data == NULL) continue;
-        size_t bytes = gg_tensor_bytes(t);
-        copy->input[i].data = malloc(bytes + 1);
-        if (copy->input[i].data == NULL)
-            return gg_fail(GG_NO_MEMORY, "no memory for a host copy of the inputs");
-        GG_TRY(backend->download(copy->input[i].data, t->data, bytes));
-    }
-    return GG_OK;
-}
-
 gg_status gg_certify(const gg_backend *backend, const gg_operator *op,
                      const gg_problem *problem, const gg_truth *truth, uint64_t seed,
                      gg_output_record *outputs, int output_count)
 {
     points p = {NULL, 0, 0};
     gg_problem host;
-    gg_status status = fetch(backend, problem, &host);
+    gg_status status = gg_problem_fetch(backend, problem, &host);
     if (status == GG_OK)
         status = choose_points(op, problem, seed, outputs, output_count, &p);
     if (status == GG_OK)
         status = op->reference.exact(&host, p.list, p.count, backend->threads);
     if (status == GG_OK) status = compare_points(backend, truth, &p, outputs);
-    for (int i = 0; i < GG_MAX_INPUTS; i++) free(host.input[i].data);
+    gg_problem_release(&host);
     free(p.list);
     return status;
 }

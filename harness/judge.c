@@ -74,7 +74,7 @@ void gg_judge_output(gg_output_record *o, const gg_limit_record *limit, int runs
              "is not, or reverse; first %s%s", o->pattern_mismatch, o->name, where);
     gg_check_add(o, "pattern", (double)o->pattern_mismatch, 0, note);
 
-    double scale = hypot(o->floor_rmse, o->allowance_rms / 1024);
+    double scale = hypot(o->floor_rmse, o->allowance_rms / 128);
     snprintf(note, sizeof note, "RMSE %.4g is %.3g times the rounding floor %.4g", o->rmse,
              o->rmse / o->floor_rmse, o->floor_rmse);
     gg_check_add(o, "rmse", o->rmse == 0 ? 0 : o->rmse / scale, limit->rmse_over_floor, note);

@@ -15,13 +15,14 @@ void gg_check_add_missing(gg_output_record *output, const char *name, const char
 /* The checks that every output of every operator gets, from its measurements:
  *   written      elements that no run wrote                               0
  *   pattern      NaN and infinity where the truth has none, or reverse    0
- *   rmse         RMSE / hypot(floor, allowance rms / 1024)                limit
+ *   rmse         RMSE / hypot(floor, allowance rms / 128)                 limit
  *   gauge_p99    99th percentile of |error| / (allowance + half an ulp)   limit
  *   gauge_max    largest of the same                                      limit
  *   repeat       elements that differ between equal runs, as bits         0
  *   certificate  largest |FP64 - MPFR| in units of the gauge              1e-6
- * An rms error below 1/1024 of the allowance's is less than BF16 can be held to: it
- * matters only where the floor vanishes because the true result does. The certificate's
+ * The allowance bounds what roundings can do when all of them conspire; 1/128 of it is
+ * less than they do when they are independent. It matters where the floor vanishes
+ * because the true result happens to be representable, or zero. The certificate's
  * limit keeps the truth at least 100 times closer than any kernel that could pass. */
 void gg_judge_output(gg_output_record *output, const gg_limit_record *limit, int runs);
 

@@ -64,6 +64,10 @@ static inline GG_BOTH double gg_half_ulp(double value, gg_dtype dtype)
     return value;
 }
 
+/* What an FP32 kernel may lose to underflow, in any output: 2^-126, below which ex2 and
+ * sums flush or lose bits, times 2^6 for operands above 1. */
+#define GG_UNDERFLOW 0x1p-120
+
 static inline GG_BOTH int gg_ratio_bin(double ratio)
 {
     uint64_t u;
@@ -87,14 +91,15 @@ static inline GG_BOTH int gg_measure_one(gg_sums *s, const void *output, gg_dtyp
     }
     if (kind != 0) return -1;
     double error = value - exact, floor_error = rounded - exact;
-    double ratio = fabs(error) / (allowance[i] + gg_half_ulp(exact, dtype));
+    double ratio =
+        fabs(error) / (allowance[i] + gg_half_ulp(exact, dtype) + GG_UNDERFLOW);
     s->error2 = s->error2 + error * error;
     s->truth2 = s->truth2 + exact * exact;
     s->floor2 = s->floor2 + floor_error * floor_error;
     s->allowance2 = s->allowance2 + allowance[i] * allowance[i];
     s->finite++;
     /* a NaN allowance gives a NaN ratio, which must not hide behind a comparison */
-    if (s->ratio_at < 0 || !(ratio <= s->ratio)) {
+    if (s->ratio_at < 0 || (s->ratio == s->ratio && !(ratio <= s->ratio))) {
         s->ratio = ratio;
         s->ratio_at = i;
     }

@@ -95,17 +95,28 @@ static inline gg_run_record make_run(int count)
     return run;
 }
 
-/* A folder of its own for each test; Criterion runs them side by side. */
+/* A folder of its own for each test (Criterion runs them side by side, each in its own
+ * process); the suite's .fini removes it. */
+static char test_folder[64];
+
+static inline void remove_folder(void)
+{
+    char command[80];
+    if (!test_folder[0]) return;
+    SET(command, "rm -rf '%s'", test_folder);
+    if (system(command) != 0) fprintf(stderr, "%s is left\n", test_folder);
+}
+
 static inline const char *temporary(const char *name)
 {
-    static char folder[64], path[2][128];
+    static char path[2][128];
     static int turn;
-    if (!folder[0]) {
-        SET(folder, "/tmp/gradgate-test-XXXXXX");
-        cr_assert_not_null(mkdtemp(folder));
+    if (!test_folder[0]) {
+        SET(test_folder, "/tmp/gradgate-test-XXXXXX");
+        cr_assert_not_null(mkdtemp(test_folder));
     }
     turn = !turn;
-    SET(path[turn], "%s/%s", folder, name);
+    SET(path[turn], "%s/%s", test_folder, name);
     return path[turn];
 }
 

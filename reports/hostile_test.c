@@ -4,6 +4,8 @@
 #include "reports/fixture_test.h"
 #include "reports/json_scan.h"
 
+TestSuite(hostile, .fini = remove_folder);
+
 static char *valid_text(size_t *size)
 {
     gg_run_record run = make_run(2);

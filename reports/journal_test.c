@@ -6,6 +6,8 @@
 
 #include "reports/fixture_test.h"
 
+TestSuite(journal, .fini = remove_folder);
+
 /* The same run without its cases, as a harness holds it before it starts. */
 static gg_run_record bare(const gg_run_record *run)
 {

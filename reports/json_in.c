@@ -146,8 +146,8 @@ gg_status gg_in_exact(gg_json_in *in, const cJSON *object, const char *key,
     const cJSON *decimal = gg_in_get(object, beside);
     if (cJSON_IsNumber(decimal)) gg_decimal_format(decimal->valuedouble, found);
     bool number = cJSON_IsNumber(decimal) || cJSON_IsNull(decimal);
-    if (!number ||
-        strcmp(wanted, found) != 0) /* people read this one: it may not lie */
+    /* people read this one, so it may not lie */
+    if (!number || strcmp(wanted, found) != 0)
         return gg_in_fault(in, beside, decimal, wanted);
     return GG_OK;
 }

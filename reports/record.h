@@ -42,7 +42,7 @@ typedef struct gg_output_record {
     double truth_rms;
     double floor_rmse;        /* RMSE of the truth rounded to dtype: the physical limit */
     double allowance_rms;     /* rms of the allowance (reference/truth.h) */
-    double gauge_max;         /* largest |error| / (allowance + half an ulp of the truth) */
+    double gauge_max;         /* largest |error| / (allowance + half an ulp + 2^-120) */
     double gauge_p99;
     int64_t gauge_max_at;     /* flat index of gauge_max */
     double output_there, truth_there;

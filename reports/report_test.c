@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,6 +9,8 @@
 
 #include "reports/fields.h"
 #include "reports/fixture_test.h"
+
+TestSuite(report, .fini = remove_folder);
 
 static gg_run_record awkward_run(void)
 {
@@ -214,6 +217,14 @@ static void expect_io(const gg_run_record *run, const char *path)
 Test(report, what_cannot_be_written_says_so)
 {
     gg_run_record run = make_run(2);
+    /* A pipe first: were a device renamed over, a test run by root would lose one. */
+    const char *pipe_path = temporary("pipe");
+    struct stat kind;
+    cr_assert_eq(mkfifo(pipe_path, 0600), 0);
+    int reader = open(pipe_path, O_RDWR | O_NONBLOCK);
+    assert_written(&run, pipe_path);
+    cr_assert(stat(pipe_path, &kind) == 0 && S_ISFIFO(kind.st_mode), "still a pipe");
+    close(reader);
     expect_io(&run, "/dev/full");
     cr_assert_not_null(strstr(gg_message(), strerror(ENOSPC)));
     struct stat there;

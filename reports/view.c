@@ -184,6 +184,15 @@ static void determinism(const gg_run_record *run, const gg_summary *summary,
                  "not run: no case has two runs (asked for: %d)", run->repeats);
 }
 
+/* The feature does not reach this output: every pair of every family is equal. */
+static bool untouched(const gg_summary *summary, const char *output)
+{
+    for (int i = 0; i < summary->ablation_count; i++)
+        if (strcmp(summary->ablation[i].output, output) == 0 && !summary->ablation[i].equal)
+            return false;
+    return true;
+}
+
 static void ablation(const gg_run_record *run, const gg_summary *summary, gg_view *view)
 {
     gg_grid *grid = start(view, 2);
@@ -198,6 +207,12 @@ static void ablation(const gg_run_record *run, const gg_summary *summary, gg_vie
     for (int i = 0; i < summary->ablation_count; i++) {
         const gg_ablation_row *row = &summary->ablation[i];
         if (single && !row->family[0]) continue;
+        if (untouched(summary, row->output)) {
+            if (single || !row->family[0])
+                add(grid, "%s\t%s\t%d\t-\t-\t-\tuntouched (equal in every pair)",
+                    CLEAN(row->output), CLEAN(family_name(row->family)), row->pairs);
+            continue;
+        }
         add(grid, "%s\t%s\t%d\t%.2f %%\t%.2f %%\t%.2f %%\t%s%s", CLEAN(row->output),
             CLEAN(family_name(row->family)), row->pairs, 100 * row->mean,
             100 * row->low, 100 * row->high, gg_outcome_name(row->outcome),
@@ -323,8 +338,9 @@ static void failures(const gg_run_record *run, gg_view *view)
     if (count > shown) snprintf(more, sizeof more, "; %d more are in the report",
                                 count - shown);
     snprintf(grid->note, sizeof grid->note,
-             "look closer: gradgate case %s --kernel %s --why%s",
-             CLEAN(first ? first : ""), CLEAN(run->kernel), more);
+             "again: gradgate run --suite %s --kernel %s --device %s --case %s%s",
+             CLEAN(run->suite), CLEAN(run->kernel), CLEAN(run->device),
+             CLEAN(first ? first : ""), more);
 }
 
 gg_status gg_view_make(const gg_run_record *run, gg_view *view)

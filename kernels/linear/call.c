@@ -28,15 +28,11 @@ const char *gg_linear_refuse(const gg_call *call)
         if (call->inputs[i])
             why = gg_check_tensor(gg_linear_inputs[i], call->inputs[i], 2, in[i],
                                   GG_TYPE_BF16);
-    int type = 0;
     for (int i = 0; i < OUT_COUNT && !why; i++) {
         const DLTensor *tensor = call->outputs[i];
         if (!tensor) continue;
         why = gg_check_tensor(gg_linear_outputs[i], tensor, 2, out[i],
                               GG_TYPE_BF16 | GG_TYPE_F32);
-        if (!why && type && type != gg_tensor_type(tensor))
-            why = "y, dx and dw are of different types";
-        type = gg_tensor_type(tensor);
     }
     return why;
 }
@@ -54,8 +50,9 @@ void gg_linear_unpack(const gg_call *call, gg_linear_call *u)
     u->y = gg_tensor_data(out[OUT_Y]);
     u->dx = gg_tensor_data(out[OUT_DX]);
     u->dw = gg_tensor_data(out[OUT_DW]);
-    for (int i = 0; i < OUT_COUNT; i++)
-        if (out[i] && gg_tensor_type(out[i]) == GG_TYPE_F32) u->out_f32 = 1;
+    u->y_f32 = out[OUT_Y] && gg_tensor_type(out[OUT_Y]) == GG_TYPE_F32;
+    u->dx_f32 = out[OUT_DX] && gg_tensor_type(out[OUT_DX]) == GG_TYPE_F32;
+    u->dw_f32 = out[OUT_DW] && gg_tensor_type(out[OUT_DW]) == GG_TYPE_F32;
     u->workspace = call->workspace;
     u->stream = call->stream;
     u->threads = call->threads < 1 ? 1 : call->threads;

@@ -15,8 +15,8 @@ extern "C" {
 typedef struct gg_linear_call {
     int M, N, K;
     const uint16_t *x, *w, *dy; /* bf16 [M,K], [N,K], [M,N] */
-    void *y, *dx, *dw;          /* [M,N], [M,K], [N,K], float when out_f32, else bf16 */
-    int out_f32;
+    void *y, *dx, *dw;          /* [M,N], [M,K], [N,K], NULL: not wanted */
+    int y_f32, dx_f32, dw_f32;  /* float, else bf16 */
     void *workspace, *stream;
     int threads;
 } gg_linear_call;

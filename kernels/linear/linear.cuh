@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The three products of a linear layer (README.md) on ../triangle_attention/product.cuh. */
+ * The three products of a linear layer (README.md) on
+ * ../triangle_attention/product.cuh. */
 #ifndef KERNELS_LINEAR_LINEAR_CUH
 #define KERNELS_LINEAR_LINEAR_CUH
 
@@ -27,13 +28,14 @@ static inline const char *refuse_grid(const gg_linear_call &u, size_t splits)
                : nullptr;
 }
 
-/* Splits the summed index into `splits` parts of a multiple of 16 (one part: all of it);
- * trailing parts may be empty. */
+/* Splits the summed index into `splits` parts of a multiple of 16 (one part: all of
+ * it); trailing parts may be empty. */
 template <class Store>
-static inline Product<Store> product_of(Matrix a, Matrix b, int M, int N, int K, int splits,
-                                        const Store &store)
+static inline Product<Store> product_of(Matrix a, Matrix b, int M, int N, int K,
+                                        int splits, const Store &store)
 {
-    const int part = splits == 1 ? K : (int)ceiling(ceiling((size_t)K, (size_t)splits), 16) * 16;
+    const int part =
+        splits == 1 ? K : (int)ceiling(ceiling((size_t)K, (size_t)splits), 16) * 16;
     return Product<Store>{a, b, M, N, K, 0, 0, splits, part, store};
 }
 
@@ -41,30 +43,30 @@ static inline Product<Store> product_of(Matrix a, Matrix b, int M, int N, int K,
 template <class Store>
 static cudaError_t launch_y(const gg_linear_call &u, int splits, const Store &store)
 {
-    return launch_product<false, false>(
-        product_of(matrix_of(u.x, u.M, u.K), matrix_of(u.w, u.N, u.K), u.M, u.N, u.K, splits,
-                   store),
-        1, (cudaStream_t)u.stream);
+    return launch_product<false, false>(product_of(matrix_of(u.x, u.M, u.K),
+                                                   matrix_of(u.w, u.N, u.K), u.M, u.N,
+                                                   u.K, splits, store),
+                                        1, (cudaStream_t)u.stream);
 }
 
 /* dx_mk = chain(+0; dy_mn, w_nk over n) */
 template <class Store>
 static cudaError_t launch_dx(const gg_linear_call &u, int splits, const Store &store)
 {
-    return launch_product<false, true>(
-        product_of(matrix_of(u.dy, u.M, u.N), matrix_of(u.w, u.N, u.K), u.M, u.K, u.N, splits,
-                   store),
-        1, (cudaStream_t)u.stream);
+    return launch_product<false, true>(product_of(matrix_of(u.dy, u.M, u.N),
+                                                  matrix_of(u.w, u.N, u.K), u.M, u.K,
+                                                  u.N, splits, store),
+                                       1, (cudaStream_t)u.stream);
 }
 
 /* dw_nk = chain(+0; dy_mn, x_mk over m) */
 template <class Store>
 static cudaError_t launch_dw(const gg_linear_call &u, int splits, const Store &store)
 {
-    return launch_product<true, true>(
-        product_of(matrix_of(u.dy, u.M, u.N), matrix_of(u.x, u.M, u.K), u.N, u.K, u.M, splits,
-                   store),
-        1, (cudaStream_t)u.stream);
+    return launch_product<true, true>(product_of(matrix_of(u.dy, u.M, u.N),
+                                                 matrix_of(u.x, u.M, u.K), u.N, u.K,
+                                                 u.M, splits, store),
+                                      1, (cudaStream_t)u.stream);
 }
 
 #endif

@@ -40,7 +40,7 @@ static int forward(const gg_call *call)
 {
     gg_linear_call u;
     gg_linear_unpack(call, &u);
-    return u.y ? launch_y(u, 1, PlainStore{u.y, u.N, u.out_f32 != 0}) : cudaSuccess;
+    return u.y ? launch_y(u, 1, PlainStore{u.y, u.N, u.y_f32 != 0}) : cudaSuccess;
 }
 
 static int backward(const gg_call *call)
@@ -51,9 +51,9 @@ static int backward(const gg_call *call)
     if (!u.dy)
         return cudaErrorInvalidValue;
     if (u.dx)
-        error = launch_dx(u, 1, PlainStore{u.dx, u.K, u.out_f32 != 0});
+        error = launch_dx(u, 1, PlainStore{u.dx, u.K, u.dx_f32 != 0});
     if (u.dw && error == cudaSuccess)
-        error = launch_dw(u, 1, PlainStore{u.dw, u.K, u.out_f32 != 0});
+        error = launch_dw(u, 1, PlainStore{u.dw, u.K, u.dw_f32 != 0});
     return error;
 }
 

@@ -92,7 +92,6 @@ static void multiply(const gg_linear_call *c, product p)
 {
     char *start = c->workspace;
     if (!p.out) return;
-    p.out_f32 = c->out_f32;
     p.lanes = gg_lanes_best();
     p.workers = start + (ALIGN - (uintptr_t)start % ALIGN) % ALIGN;
     size_t blocks = (p.rows + BLOCK - 1) / BLOCK * ((p.columns + BLOCK - 1) / BLOCK);
@@ -114,7 +113,8 @@ static int forward(const gg_call *call)
                            .rows = M,
                            .columns = N,
                            .terms = K,
-                           .out = c.y});
+                           .out = c.y,
+                           .out_f32 = c.y_f32});
     return 0;
 }
 
@@ -129,13 +129,15 @@ static int backward(const gg_call *call)
                            .rows = M,
                            .columns = K,
                            .terms = N,
-                           .out = c.dx});
+                           .out = c.dx,
+                           .out_f32 = c.dx_f32});
     multiply(&c, (product){.a = {c.dy, 1, N},
                            .b = {c.x, K, 1},
                            .rows = N,
                            .columns = K,
                            .terms = M,
-                           .out = c.dw});
+                           .out = c.dw,
+                           .out_f32 = c.dw_f32});
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * splitk: the summed index cut into four parts, each a chain of its own, added to an FP32
- * buffer by atomics in no order, then converted. Bits differ from run to run.
+ * splitk: the summed index cut into four parts, each a chain of its own, added to an
+ * FP32 buffer by atomics in no order, then converted. Bits differ from run to run.
  * README.md, `splitk`. */
 #include "kernels/linear/limits.h"
 #include "kernels/linear/linear.cuh"
@@ -28,7 +28,8 @@ struct Convert {
 static __global__ void __launch_bounds__(THREADS) convert_kernel(Convert a)
 {
     const size_t step = (size_t)gridDim.x * THREADS;
-    for (size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x; at < a.count; at += step) {
+    for (size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x; at < a.count;
+         at += step) {
         if (a.f32)
             static_cast<float *>(a.to)[at] = a.from[at];
         else
@@ -58,8 +59,8 @@ static size_t workspace_bytes(const gg_call *call)
 
 /* Clears the buffer, runs `product` into it and writes `to`. */
 template <class Run>
-static cudaError_t run(const gg_linear_call &u, void *to, size_t count, int columns,
-                       const Run &product)
+static cudaError_t run(const gg_linear_call &u, void *to, int f32, size_t count,
+                       int columns, const Run &product)
 {
     const cudaStream_t stream = (cudaStream_t)u.stream;
     float *sum = static_cast<float *>(u.workspace);
@@ -70,7 +71,7 @@ static cudaError_t run(const gg_linear_call &u, void *to, size_t count, int colu
     if (error != cudaSuccess)
         return error;
     return launch(convert_kernel, blocks < most ? blocks : most, THREADS, 0, stream,
-                  Convert{sum, to, count, u.out_f32 != 0});
+                  Convert{sum, to, count, f32 != 0});
 }
 
 static int forward(const gg_call *call)
@@ -79,7 +80,7 @@ static int forward(const gg_call *call)
     gg_linear_unpack(call, &u);
     if (!u.y)
         return cudaSuccess;
-    return run(u, u.y, (size_t)u.M * u.N, u.N,
+    return run(u, u.y, u.y_f32, (size_t)u.M * u.N, u.N,
                [&](const SplitStore &store) { return launch_y(u, PARTS, store); });
 }
 
@@ -91,10 +92,10 @@ static int backward(const gg_call *call)
     if (!u.dy)
         return cudaErrorInvalidValue;
     if (u.dx)
-        error = run(u, u.dx, (size_t)u.M * u.K, u.K,
+        error = run(u, u.dx, u.dx_f32, (size_t)u.M * u.K, u.K,
                     [&](const SplitStore &store) { return launch_dx(u, PARTS, store); });
     if (u.dw && error == cudaSuccess)
-        error = run(u, u.dw, (size_t)u.N * u.K, u.K,
+        error = run(u, u.dw, u.dw_f32, (size_t)u.N * u.K, u.K,
                     [&](const SplitStore &store) { return launch_dw(u, PARTS, store); });
     return error;
 }

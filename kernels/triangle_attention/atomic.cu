@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * atomic: turbo's pass with floating-point atomics for dq and dbias, so the order of their
- * sums is that in which the CTAs happen to run, and bits differ from run to run. Kept as
- * the planted case for the determinism checks. README.md, `atomic`. */
+ * atomic: turbo's pass with floating-point atomics for dq and dbias, so the order of
+ * their sums is that in which the CTAs happen to run, and bits differ from run to run.
+ * Kept as the planted case for the determinism checks. README.md, `atomic`. */
 #include "kernels/triangle_attention/forward.cuh"
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/reduce.cuh"
@@ -38,10 +38,12 @@ static int backward(const gg_call *call)
     pass.part_elements = 0; /* all key tiles add to the one part */
     const cudaStream_t stream = (cudaStream_t)u.stream;
     if (u.dq)
-        GG_TRY_CUDA(cudaMemsetAsync(space.parts, 0, elements_of(u) * sizeof(float), stream));
+        GG_TRY_CUDA(
+            cudaMemsetAsync(space.parts, 0, elements_of(u) * sizeof(float), stream));
     if (u.dbias)
         GG_TRY_CUDA(cudaMemsetAsync(space.slabs, 0, square_bytes(u), stream));
-    GG_TRY_CUDA((launch_key_pass<MAKES_DV | MAKES_DK | MAKES_DQ | MAKES_DBIAS | ATOMIC>(u, pass)));
+    GG_TRY_CUDA((launch_key_pass<MAKES_DV | MAKES_DK | MAKES_DQ | MAKES_DBIAS | ATOMIC>(
+        u, pass)));
     return reduce_pass(u, space, nullptr, 1, 1);
 }
 

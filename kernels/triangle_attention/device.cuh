@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The PTX instructions and the launch that the kernels of this folder and of ../linear use.
- * Each is one instruction with one meaning, so that a contract can name it. */
+ * The PTX instructions and the launch that the kernels of this folder and of ../linear
+ * use. Each is one instruction with one meaning, so that a contract can name it. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_DEVICE_CUH
 #define KERNELS_TRIANGLE_ATTENTION_DEVICE_CUH
 
@@ -71,8 +71,8 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* Four 8x8 matrices of 16-bit elements; lane 8 i + j gives row j of matrix i. All 32 lanes
- * take part. `turned`: each matrix transposed. */
+/* Four 8x8 matrices of 16-bit elements; lane 8 i + j gives row j of matrix i. All 32
+ * lanes take part. `turned`: each matrix transposed. */
 __device__ __forceinline__ void ldmatrix(uint32_t (&f)[4], const uint16_t *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -83,14 +83,15 @@ __device__ __forceinline__ void ldmatrix(uint32_t (&f)[4], const uint16_t *row)
 
 __device__ __forceinline__ void ldmatrix_turned(uint32_t (&f)[4], const uint16_t *row)
 {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(f[0]), "=r"(f[1]), "=r"(f[2]), "=r"(f[3])
-                 : "r"(shared_address(row))
-                 : "memory");
+    asm volatile(
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+        : "=r"(f[0]), "=r"(f[1]), "=r"(f[2]), "=r"(f[3])
+        : "r"(shared_address(row))
+        : "memory");
 }
 
-/* Asynchronous copies to shared memory; of the 16 (4) bytes written the first `bytes` are
- * read, the others are zero. Both addresses are aligned to 16 (4). */
+/* Asynchronous copies to shared memory; of the 16 (4) bytes written the first `bytes`
+ * are read, the others are zero. Both addresses are aligned to 16 (4). */
 __device__ __forceinline__ void copy16(void *to, const void *from, int bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Forward pass of recompute, atomic and turbo: online softmax (README.md, "Forward").
  *
- * A CTA owns 64 queries of one (b, r, h), a warp 16 of them, and walks the live key tiles
- * in ascending order. Scores are [query][key] accumulators: thread (g, c) holds rows g and
- * g + 8, columns 8 n + 2 c and the next, which is the order of the contract's row sums. */
+ * A CTA owns 64 queries of one (b, r, h), a warp 16 of them, and walks the live key
+ * tiles in ascending order. Scores are [query][key] accumulators: thread (g, c) holds
+ * rows g and g + 8, columns 8 n + 2 c and the next, which is the order of the
+ * contract's row sums. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_FORWARD_CUH
 #define KERNELS_TRIANGLE_ATTENTION_FORWARD_CUH
 
@@ -11,11 +12,11 @@
 
 struct Forward {
     Shape s;
-    const uint16_t *q, *k, *v;  /* [B,R,H,N,D] */
-    const float *bias;          /* bias tiles, rows are queries */
-    const uint64_t *words;      /* key words */
-    uint16_t *o, *error;        /* [B,R,H,N,D] or NULL */
-    float *m, *inv;             /* [B,R,H,N] */
+    const uint16_t *q, *k, *v; /* [B,R,H,N,D] */
+    const float *bias;         /* bias tiles, rows are queries */
+    const uint64_t *words;     /* key words */
+    uint16_t *o, *error;       /* [B,R,H,N,D] or NULL */
+    float *m, *inv;            /* [B,R,H,N] */
     float c1;
 };
 
@@ -59,7 +60,8 @@ __device__ __forceinline__ void scores_by_query(float (&s)[8][4], const float *b
 
 /* One tile of the online softmax for the thread's rows `half` = 0 (g) or 1 (g + 8): s
  * becomes ex2(t - ref), unrounded; a is the factor of the old sums. */
-__device__ __forceinline__ void softmax_step(float (&s)[8][4], int half, float &m, float &a)
+__device__ __forceinline__ void softmax_step(float (&s)[8][4], int half, float &m,
+                                             float &a)
 {
     float top = m;
 #pragma unroll
@@ -78,7 +80,8 @@ __device__ __forceinline__ void softmax_step(float (&s)[8][4], int half, float &
 }
 
 /* l = fma(l, a, (l_0 + l_1) + (l_2 + l_3)), l_c the sum of the rounded p of lane c. */
-__device__ __forceinline__ float add_row(float l, float a, const uint32_t (&p)[4][4], int half)
+__device__ __forceinline__ float add_row(float l, float a, const uint32_t (&p)[4][4],
+                                         int half)
 {
     float sum = 0.0f;
 #pragma unroll
@@ -94,8 +97,9 @@ __device__ __forceinline__ float add_row(float l, float a, const uint32_t (&p)[4
 
 /* Writes o, e, m and inv of the thread's row `half`; row is its index in [B,R,H,N]. */
 template <int DP>
-__device__ __forceinline__ void store_forward(const Forward &f, size_t row, int half, float l,
-                                              float m, const float (&o)[DP / 8][4])
+__device__ __forceinline__ void store_forward(const Forward &f, size_t row, int half,
+                                              float l, float m,
+                                              const float (&o)[DP / 8][4])
 {
     const int c = lane_id() & 3;
     const float inv = l == 0.0f ? 0.0f : __frcp_rn(l);
@@ -103,7 +107,8 @@ __device__ __forceinline__ void store_forward(const Forward &f, size_t row, int 
     for (int n = 0; n < DP / 8; n++) {
         if (8 * n >= f.s.D)
             continue;
-        const float x = __fmul_rn(o[n][2 * half], inv), y = __fmul_rn(o[n][2 * half + 1], inv);
+        const float x = __fmul_rn(o[n][2 * half], inv);
+        const float y = __fmul_rn(o[n][2 * half + 1], inv);
         const uint32_t rounded = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
         const size_t at = row * f.s.D + 8 * n + 2 * c;
         if (f.o)
@@ -119,22 +124,25 @@ __device__ __forceinline__ void store_forward(const Forward &f, size_t row, int 
 }
 
 template <int DP>
-static __global__ void __launch_bounds__(THREADS, DP <= 32 ? 4 : 3) forward_kernel(Forward f)
+static __global__ void __launch_bounds__(THREADS, DP <= 32 ? 4 : 3)
+    forward_kernel(Forward f)
 {
     typedef ForwardStage<DP> Stage;
     Stage *stage = reinterpret_cast<Stage *>(shared_memory());
     const Shape s = f.s;
-    const int query_tile = (int)(blockIdx.x % (unsigned)s.tiles), query0 = query_tile * TILE;
+    const int query_tile = (int)(blockIdx.x % (unsigned)s.tiles);
+    const int query0 = query_tile * TILE;
     const int plane = (int)(blockIdx.x / (unsigned)s.tiles); /* of [B,R,H] */
     const int h = plane % s.H, br = plane / s.H, b = br / s.R;
     const size_t rows = (size_t)plane * s.N;
     const uint64_t *words = f.words + (size_t)br * s.tiles;
-    const float *bias = f.bias
-                        + (((size_t)b * s.H + h) * s.tiles + query_tile) * s.tiles * TILE_FLOATS;
+    const float *bias =
+        f.bias + (((size_t)b * s.H + h) * s.tiles + query_tile) * s.tiles * TILE_FLOATS;
     const uint16_t *k = f.k + rows * s.D, *v = f.v + rows * s.D;
 
     /* The warp's 16 queries stay in registers; they pass through the second stage. */
-    copy_rows<DP>(stage[1].k, f.q + (rows + query0) * s.D, s.D, first_bits(s.N - query0));
+    copy_rows<DP>(stage[1].k, f.q + (rows + query0) * s.D, s.D,
+                  first_bits(s.N - query0));
     int t = next_live(words, 0, s.tiles), at = 0;
     const auto fetch = [&](int tile, Stage &to) {
         const size_t first = (size_t)tile * TILE * s.D;
@@ -204,7 +212,7 @@ static inline size_t forward_space(const gg_ta_call &u, void *base, ForwardSpace
 {
     Cutter cut = {static_cast<char *>(base), 0};
     cut.take(space.bias, square_bytes(u));
-    cut.take(space.words, times(times(times((size_t)u.B, (size_t)u.R), tiles_of(u)), 8));
+    cut.take(space.words, word_bytes(u));
     return cut.used;
 }
 
@@ -224,7 +232,7 @@ static int online_forward(const gg_call *call)
     forward_space(u, u.workspace, space);
     GG_TRY_CUDA(make_key_words(u, space.words));
     GG_TRY_CUDA(make_bias_tiles(u, space.bias, false));
-    const Forward f = {shape_of(u), u.q, u.k, u.v, space.bias, space.words,
+    const Forward f = {shape_of(u), u.q, u.k, u.v,   space.bias, space.words,
                        u.o,         u.e, u.m, u.inv, u.c1};
     switch ((u.D + 15) / 16) {
     case 1: return launch_forward<16>(u, f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * naive: scores, probabilities, dP and dS are stored in full, [B,R,H,N,N], as the formulas
- * are written; products by product.cuh, rows by a warp each. Nothing is saved: backward
- * repeats scores and softmax, and delta does not pass through o.
- * Contract: README.md, "Scores" and `naive`. */
+ * naive: scores, probabilities, dP and dS are stored in full, [B,R,H,N,N], as the
+ * formulas are written; products by product.cuh, rows by a warp each. Nothing is saved:
+ * backward repeats scores and softmax, and delta does not pass through o. Contract:
+ * README.md, "Scores" and `naive`. */
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/prepare.cuh"
 #include "kernels/triangle_attention/product.cuh"
@@ -22,7 +22,7 @@ static size_t space_of(const gg_ta_call &u, void *base, NaiveSpace &space)
     space.ld = ((size_t)u.N + 7) / 8 * 8;
     const size_t square = times(queries_of(u), space.ld);
     Cutter cut = {static_cast<char *>(base), 0};
-    cut.take(space.words, times(times(times((size_t)u.B, (size_t)u.R), tiles_of(u)), 8));
+    cut.take(space.words, word_bytes(u));
     cut.take(space.p, times(square, sizeof(float)));
     cut.take(space.p16, times(square, sizeof(uint16_t)));
     cut.take(space.ds, times(square, sizeof(float)));
@@ -58,7 +58,7 @@ __device__ __forceinline__ bool key_valid(const uint64_t *words, int key)
 /* t = fma(S, c1, mul(bias, LOG2E)), -infinity at an invalid key. */
 struct StoreScores {
     Shape s;
-    float *t;              /* [B,R,H,N,ld] */
+    float *t; /* [B,R,H,N,ld] */
     size_t ld;
     const void *bias;      /* [B,H,N,N] */
     const uint64_t *words; /* key words */
@@ -144,7 +144,8 @@ static __global__ void __launch_bounds__(THREADS) softmax_kernel(Rows a)
             top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));
         const float ref = top == -INFINITY ? 0.0f : top;
         for (int j = lane_id(); j < a.s.N; j += 32)
-            sum = __fadd_rn(sum, key_valid(words, j) ? ex2(__fsub_rn(t[j], ref)) : 0.0f);
+            sum =
+                __fadd_rn(sum, key_valid(words, j) ? ex2(__fsub_rn(t[j], ref)) : 0.0f);
         sum = fold(sum);
         const float inv = sum == 0.0f ? 0.0f : __frcp_rn(sum);
         for (int j = lane_id(); j < a.s.N; j += 32) {
@@ -170,8 +171,8 @@ static __global__ void __launch_bounds__(THREADS) score_gradient_kernel(Rows a)
             sum = __fadd_rn(sum, __fmul_rn(p[j], ds[j]));
         const float delta = fold(sum);
         for (int j = lane_id(); j < a.s.N; j += 32) {
-            const float x = key_valid(words, j) ? __fmul_rn(p[j], __fsub_rn(ds[j], delta))
-                                                : 0.0f;
+            const float x =
+                key_valid(words, j) ? __fmul_rn(p[j], __fsub_rn(ds[j], delta)) : 0.0f;
             ds[j] = x;
             a.ds16[row * a.ld + j] = (uint16_t)pack_bf16(x, 0.0f);
         }
@@ -180,8 +181,8 @@ static __global__ void __launch_bounds__(THREADS) score_gradient_kernel(Rows a)
 
 struct SumRows {
     Shape s;
-    const float *ds; /* [B,R,H,N,ld] */
-    void *dbias;     /* [B,H,N,N] */
+    const float *ds;  /* [B,R,H,N,ld] */
+    void *dbias;      /* [B,H,N,N] */
     size_t count, ld; /* B H N N */
     bool f32;
 };
@@ -190,13 +191,15 @@ struct SumRows {
 static __global__ void __launch_bounds__(THREADS) dbias_kernel(SumRows a)
 {
     const size_t step = (size_t)gridDim.x * THREADS, N = a.s.N;
-    for (size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x; at < a.count; at += step) {
+    for (size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x; at < a.count;
+         at += step) {
         const size_t j = at % N, i = at / N % N, bh = at / N / N;
         const size_t h = bh % a.s.H, b = bh / a.s.H;
         float sum = 0.0f;
 #pragma unroll 4
         for (size_t r = 0; r < (size_t)a.s.R; r++)
-            sum = __fadd_rn(sum, a.ds[(((b * a.s.R + r) * a.s.H + h) * N + i) * a.ld + j]);
+            sum = __fadd_rn(sum,
+                            a.ds[(((b * a.s.R + r) * a.s.H + h) * N + i) * a.ld + j]);
         if (a.f32)
             static_cast<float *>(a.dbias)[at] = sum;
         else
@@ -212,7 +215,8 @@ static size_t strided_blocks(size_t count, size_t each)
 }
 
 /* [B,R,H] matrices [N][D]; with words, rows of invalid keys read as zero. */
-static Matrix rows_matrix(const gg_ta_call &u, const uint16_t *data, const uint64_t *words)
+static Matrix rows_matrix(const gg_ta_call &u, const uint16_t *data,
+                          const uint64_t *words)
 {
     return Matrix{data, (size_t)u.N * u.D, (size_t)u.D, u.N, u.D, words, u.H};
 }
@@ -230,14 +234,14 @@ static cudaError_t make_weights(const gg_ta_call &u, const NaiveSpace &x, bool k
     GG_TRY_CUDA(check_alignment(u));
     GG_TRY_CUDA(make_key_words(u, x.words));
     const StoreScores store = {s, x.p, x.ld, u.bias, x.words, u.c1, u.bias_f32 != 0};
-    const Product<StoreScores> scores = {rows_matrix(u, u.q, nullptr),
-                                         rows_matrix(u, u.k, x.words),
-                                         u.N, u.N, u.D, 0, 0, 1, u.D, store};
+    const Product<StoreScores> scores =
+        whole_product(rows_matrix(u, u.q, nullptr), rows_matrix(u, u.k, x.words), u.N,
+                      u.N, u.D, store);
     GG_TRY_CUDA((launch_product<false, false>(scores, planes_of(u), stream)));
     const Rows rows = {s,    queries_of(u), x.ld,   x.words, x.p,
                        x.ds, x.p16,         x.ds16, keep_p};
-    return launch(softmax_kernel, strided_blocks(rows.count, THREADS / 32), THREADS, 0, stream,
-                  rows);
+    return launch(softmax_kernel, strided_blocks(rows.count, THREADS / 32), THREADS, 0,
+                  stream, rows);
 }
 
 static int forward(const gg_call *call)
@@ -250,9 +254,9 @@ static int forward(const gg_call *call)
     space_of(u, u.workspace, x);
     GG_TRY_CUDA(make_weights(u, x, false));
     const StoreRows store = {shape_of(u), u.o, nullptr, 1.0f, false};
-    const Product<StoreRows> out = {square_matrix(u, x.p16, x.ld),
-                                    rows_matrix(u, u.v, x.words),
-                                    u.N, u.D, u.N, 0, 0, 1, u.N, store};
+    const Product<StoreRows> out =
+        whole_product(square_matrix(u, x.p16, x.ld), rows_matrix(u, u.v, x.words), u.N,
+                      u.D, u.N, store);
     return launch_product<false, true>(out, planes_of(u), (cudaStream_t)u.stream);
 }
 
@@ -261,10 +265,10 @@ static cudaError_t make_row_gradients(const gg_ta_call &u, const NaiveSpace &x)
 {
     const cudaStream_t stream = (cudaStream_t)u.stream;
     const bool f32 = u.grad_f32 != 0;
-    Product<StoreRows> p = {square_matrix(u, x.ds16, x.ld),
-                            rows_matrix(u, u.k, x.words),
-                            u.N, u.D, u.N, 0, 0, 1, u.N,
-                            {shape_of(u), u.dq, nullptr, u.sc, f32}};
+    const StoreRows store = {shape_of(u), u.dq, nullptr, u.sc, f32};
+    Product<StoreRows> p =
+        whole_product(square_matrix(u, x.ds16, x.ld), rows_matrix(u, u.k, x.words), u.N,
+                      u.D, u.N, store);
     if (u.dq)
         GG_TRY_CUDA((launch_product<false, true>(p, planes_of(u), stream)));
     p.b = rows_matrix(u, u.q, nullptr);
@@ -292,12 +296,12 @@ static int backward(const gg_call *call)
     const cudaStream_t stream = (cudaStream_t)u.stream;
     const Shape s = shape_of(u);
     GG_TRY_CUDA(make_weights(u, x, true));
-    const Product<StoreSquare> dp = {rows_matrix(u, u.dout, nullptr),
-                                     rows_matrix(u, u.v, x.words),
-                                     u.N, u.N, u.D, 0, 0, 1, u.D, {x.ds, x.ld, u.N}};
+    const StoreSquare store = {x.ds, x.ld, u.N};
+    const Product<StoreSquare> dp =
+        whole_product(rows_matrix(u, u.dout, nullptr), rows_matrix(u, u.v, x.words),
+                      u.N, u.N, u.D, store);
     GG_TRY_CUDA((launch_product<false, false>(dp, planes_of(u), stream)));
-    const Rows rows = {s,    queries_of(u), x.ld,   x.words, x.p,
-                       x.ds, x.p16,         x.ds16, true};
+    const Rows rows = {s, queries_of(u), x.ld, x.words, x.p, x.ds, x.p16, x.ds16, true};
     GG_TRY_CUDA(launch(score_gradient_kernel, strided_blocks(rows.count, THREADS / 32),
                        THREADS, 0, stream, rows));
     GG_TRY_CUDA(make_row_gradients(u, x));
@@ -305,7 +309,8 @@ static int backward(const gg_call *call)
         return 0;
     const size_t count = bias_planes_of(u) * u.N * u.N;
     const SumRows sum = {s, x.ds, u.dbias, count, x.ld, u.dbias_f32 != 0};
-    return launch(dbias_kernel, strided_blocks(count, THREADS), THREADS, 0, stream, sum);
+    return launch(dbias_kernel, strided_blocks(count, THREADS), THREADS, 0, stream,
+                  sum);
 }
 
 extern "C" const gg_kernel gg_ta_naive_cuda = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is made once before the tiles are walked (README.md):
- *   key words    [B R][tiles] uint64: bit j, key j of that tile is valid. One form for no
- *                mask, a dense mask and key lengths; 0 is a dead tile.
- *   bias tiles   [B H][tiles][tiles] of 64x64 FP32: mul(bias, LOG2E), +0 beyond N, in the
- *                order in which a thread holds its accumulators, so that a tile is read in
- *                whole 16-byte pieces whatever N's parity and the bias type.
- *   delta        [B,R,H,N] FP32: chain of fma(dout_d, y_d, .) over d ascending. */
+ * - key words [B R][tiles], uint64: bit j, key j of that tile is valid. One form for no
+ *   mask, a dense mask and key lengths; 0 is a dead tile.
+ * - bias tiles [B H][tiles][tiles] of 64x64, FP32: mul(bias, LOG2E), +0 beyond N, in
+ *   the order in which a thread holds its accumulators, so that a tile is read in whole
+ *   16-byte pieces whatever N's parity and the bias type.
+ * - delta [B,R,H,N], FP32: chain of fma(dout_d, y_d, .) over d ascending. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_PREPARE_CUH
 #define KERNELS_TRIANGLE_ATTENTION_PREPARE_CUH
 
@@ -58,8 +58,8 @@ static cudaError_t make_key_words(const gg_ta_call &u, uint64_t *words)
 {
     const size_t count = (size_t)u.B * u.R * tiles_of(u);
     const KeyWords a = {words, u.mask, u.lengths, count, u.N, (int)tiles_of(u)};
-    return launch(key_words_kernel, (count + THREADS / 32 - 1) / (THREADS / 32), THREADS, 0,
-                  (cudaStream_t)u.stream, a);
+    return launch(key_words_kernel, (count + THREADS / 32 - 1) / (THREADS / 32),
+                  THREADS, 0, (cudaStream_t)u.stream, a);
 }
 
 struct BiasTiles {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A tiled matrix product on stored BF16 operands, for `naive` and ../linear:
  *   C[m][n] = chain(+0; A_mk, B_kn over k)
- * A is stored [m][k] or turned, [k][m]; B is stored [n][k] or turned, [k][n]. A CTA makes
- * 64 x 64 elements of C, a warp 16 rows, in one accumulator each, k ascending by 16. What
- * becomes of an element is up to the Store, a struct with
+ * A is stored [m][k] or turned, [k][m]; B is stored [n][k] or turned, [k][n]. A CTA
+ * makes 64 x 64 elements of C, a warp 16 rows, in one accumulator each, k ascending
+ * by 16. What becomes of an element is up to the Store, a struct with
  *   __device__ void operator()(size_t batch, int m, int n, float x) const; */
 #ifndef KERNELS_TRIANGLE_ATTENTION_PRODUCT_CUH
 #define KERNELS_TRIANGLE_ATTENTION_PRODUCT_CUH
@@ -23,9 +23,9 @@ template <class Store>
 struct Product {
     Matrix a, b;
     int M, N, K;
-    int tiles_m, tiles_n;  /* 64 x 64 tiles of C */
-    int splits, split;     /* the k of split s: s * split .. min((s + 1) * split, K) - 1; */
-                           /* `split` is a multiple of 16 unless splits is 1 */
+    int tiles_m, tiles_n; /* 64 x 64 tiles of C */
+    int splits, split; /* the k of split s: s * split .. min((s + 1) * split, K) - 1; */
+                       /* `split` is a multiple of 16 unless splits is 1 */
     Store store;
 };
 
@@ -37,11 +37,11 @@ static inline bool pieces_aligned(const Matrix &m)
            && m.batch_stride % 8 == 0;
 }
 
-/* Copies the 64 x 64 block at (row0, column0), zero beyond the matrix and in rows that are
- * not valid. ALIGNED: rows start at multiples of 16 bytes, copied asynchronously. */
+/* Copies the 64 x 64 block at (row0, column0), zero beyond the matrix and in rows that
+ * are not valid. ALIGNED: rows start at multiples of 16 bytes, asynchronous. */
 template <bool ALIGNED>
-__device__ __forceinline__ void copy_block(uint16_t *tile, const Matrix &m, size_t batch,
-                                           int row0, int column0)
+__device__ __forceinline__ void copy_block(uint16_t *tile, const Matrix &m,
+                                           size_t batch, int row0, int column0)
 {
     uint64_t valid = first_bits(m.rows - row0);
     if (m.words) {
@@ -51,7 +51,8 @@ __device__ __forceinline__ void copy_block(uint16_t *tile, const Matrix &m, size
     const uint16_t *block = m.data + batch * m.batch_stride + row0 * m.ld + column0;
 #pragma unroll
     for (int i = 0; i < TILE * 8 / THREADS; i++) {
-        const int piece = i * THREADS + (int)threadIdx.x, row = piece / 8, x = piece % 8 * 8;
+        const int piece = i * THREADS + (int)threadIdx.x;
+        const int row = piece / 8, x = piece % 8 * 8;
         const int left = valid >> row & 1 ? m.columns - column0 - x : 0;
         const int count = left <= 0 ? 0 : left < 8 ? left : 8;
         uint16_t *to = tile + row * SQUARE_LD + x;
@@ -65,7 +66,8 @@ __device__ __forceinline__ void copy_block(uint16_t *tile, const Matrix &m, size
                 pair[e] = 2 * e < count ? from[2 * e] : 0u;
                 pair[e] |= 2 * e + 1 < count ? (uint32_t)from[2 * e + 1] << 16 : 0u;
             }
-            *reinterpret_cast<uint4 *>(to) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
+            *reinterpret_cast<uint4 *>(to) =
+                make_uint4(pair[0], pair[1], pair[2], pair[3]);
         }
     }
 }
@@ -81,7 +83,7 @@ static __global__ void __launch_bounds__(THREADS) product_kernel(Product<Store> 
     const int k_begin = (int)(rest % (unsigned)p.splits) * p.split;
     const int k_end = min(p.K, k_begin + p.split);
     const size_t batch = rest / (unsigned)p.splits;
-    const int pairs = (min(p.N - n0, (int)TILE) + 15) / 16; /* of column blocks in use */
+    const int pairs = (min(p.N - n0, (int)TILE) + 15) / 16; /* 16 columns each */
 
     const auto fetch = [&](int k, int stage) {
         copy_block<ALIGNED>(a[stage], p.a, batch, A_TURNED ? k : m0, A_TURNED ? m0 : k);
@@ -129,6 +131,14 @@ static __global__ void __launch_bounds__(THREADS) product_kernel(Product<Store> 
         }
 }
 
+/* One product, its k not split. */
+template <class Store>
+static Product<Store> whole_product(const Matrix &a, const Matrix &b, int M, int N,
+                                    int K, const Store &store)
+{
+    return Product<Store>{a, b, M, N, K, 0, 0, 1, K, store};
+}
+
 /* Fills the tiling in and queues `batches` products. */
 template <bool A_TURNED, bool B_TURNED, class Store>
 static cudaError_t launch_product(Product<Store> p, size_t batches, cudaStream_t stream)
@@ -137,10 +147,10 @@ static cudaError_t launch_product(Product<Store> p, size_t batches, cudaStream_t
     p.tiles_n = (p.N + TILE - 1) / TILE;
     const size_t blocks = batches * p.splits * p.tiles_m * p.tiles_n;
     if (pieces_aligned(p.a) && pieces_aligned(p.b))
-        return launch(product_kernel<A_TURNED, B_TURNED, true, Store>, blocks, THREADS, 0,
-                      stream, p);
-    return launch(product_kernel<A_TURNED, B_TURNED, false, Store>, blocks, THREADS, 0, stream,
-                  p);
+        return launch(product_kernel<A_TURNED, B_TURNED, true, Store>, blocks, THREADS,
+                      0, stream, p);
+    return launch(product_kernel<A_TURNED, B_TURNED, false, Store>, blocks, THREADS, 0,
+                  stream, p);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recompute: one pass per gradient, scores and probabilities recomputed in each, nothing
- * of size N x N stored. dk and dv: backward.cuh. Here:
- *   dq     a CTA owns 64 queries of one (b, r, h) and walks the live key tiles;
- *   dbias  a CTA owns 64 queries x 64 keys of one (b, h) and walks the rows r, the sum in
- *          registers.
+ * recompute: one pass per gradient, scores and probabilities recomputed in each,
+ * nothing of size N x N stored. dk and dv: backward.cuh. Here:
+ * - dq: a CTA owns 64 queries of one (b, r, h) and walks the live key tiles;
+ * - dbias: a CTA owns 64 queries x 64 keys of one (b, h) and walks the rows r, the sum
+ *   in registers.
  * Both hold scores as [query][key] accumulators, as forward.cuh does.
  * Contract: README.md, "Backward, per element" and `recompute`. */
 #include "kernels/triangle_attention/backward.cuh"
@@ -45,13 +45,13 @@ __device__ __forceinline__ void score_gradient(float (&ds)[8][4], float (&s)[8][
 
 struct QueryPass {
     Shape s;
-    const uint16_t *q, *k, *v, *dout;  /* [B,R,H,N,D] */
-    const float *bias;                 /* bias tiles, rows are queries */
-    const float *m, *inv, *delta;      /* [B,R,H,N] */
-    const uint64_t *words;             /* key words */
-    void *out;                         /* dq [B,R,H,N,D] or dbias [B,H,N,N] */
+    const uint16_t *q, *k, *v, *dout; /* [B,R,H,N,D] */
+    const float *bias;                /* bias tiles, rows are queries */
+    const float *m, *inv, *delta;     /* [B,R,H,N] */
+    const uint64_t *words;            /* key words */
+    void *out;                        /* dq [B,R,H,N,D] or dbias [B,H,N,N] */
     float c1, sc;
-    bool f32;                          /* type of out */
+    bool f32; /* type of out */
 };
 
 template <int DP>
@@ -61,17 +61,19 @@ struct DqMemory {
 };
 
 template <int DP>
-static __global__ void __launch_bounds__(THREADS, DP <= 32 ? 3 : 2) dq_kernel(QueryPass a)
+static __global__ void __launch_bounds__(THREADS, DP <= 32 ? 3 : 2)
+    dq_kernel(QueryPass a)
 {
     DqMemory<DP> &x = *reinterpret_cast<DqMemory<DP> *>(shared_memory());
     const Shape s = a.s;
-    const int query_tile = (int)(blockIdx.x % (unsigned)s.tiles), query0 = query_tile * TILE;
+    const int query_tile = (int)(blockIdx.x % (unsigned)s.tiles);
+    const int query0 = query_tile * TILE;
     const int plane = (int)(blockIdx.x / (unsigned)s.tiles); /* of [B,R,H] */
     const int h = plane % s.H, br = plane / s.H, b = br / s.R;
     const size_t rows = (size_t)plane * s.N;
     const uint64_t *words = a.words + (size_t)br * s.tiles;
-    const float *bias = a.bias
-                        + (((size_t)b * s.H + h) * s.tiles + query_tile) * s.tiles * TILE_FLOATS;
+    const float *bias =
+        a.bias + (((size_t)b * s.H + h) * s.tiles + query_tile) * s.tiles * TILE_FLOATS;
     const auto fetch = [&](int tile, ForwardStage<DP> &to) {
         const size_t first = (rows + (size_t)tile * TILE) * s.D;
         copy_rows<DP>(to.k, a.k + first, s.D, words[tile]);
@@ -114,14 +116,15 @@ static __global__ void __launch_bounds__(THREADS, DP <= 32 ? 3 : 2) dq_kernel(Qu
         at ^= 1;
     }
     wait_copies();
-    store_rows<DP>(a.out, rows + query0 + 16 * warp_id(), s.D, s.N - query0 - 16 * warp_id(),
-                   0xffff, dq, a.sc, a.f32);
+    store_rows<DP>(a.out, rows + query0 + 16 * warp_id(), s.D,
+                   s.N - query0 - 16 * warp_id(), 0xffff, dq, a.sc, a.f32);
 }
 
 /* One row r for the dbias pass. */
 template <int DP>
 struct RowStage {
-    uint16_t q[TILE * (DP + 8)], dout[TILE * (DP + 8)], k[TILE * (DP + 8)], v[TILE * (DP + 8)];
+    uint16_t q[TILE * (DP + 8)], dout[TILE * (DP + 8)];
+    uint16_t k[TILE * (DP + 8)], v[TILE * (DP + 8)];
     float m[TILE], inv[TILE], delta[TILE];
 };
 
@@ -151,8 +154,9 @@ __device__ __forceinline__ void copy_row_stage(const QueryPass &a, RowStage<DP> 
 }
 
 /* Writes the tile's sums, [query][key]. */
-__device__ __forceinline__ void store_dbias(const QueryPass &a, size_t plane, int query0,
-                                            int key0, const float (&sum)[8][4])
+__device__ __forceinline__ void store_dbias(const QueryPass &a, size_t plane,
+                                            int query0, int key0,
+                                            const float (&sum)[8][4])
 {
 #pragma unroll
     for (int n = 0; n < 8; n++)
@@ -166,12 +170,14 @@ __device__ __forceinline__ void store_dbias(const QueryPass &a, size_t plane, in
             if (a.f32)
                 static_cast<float *>(a.out)[at] = sum[n][e];
             else
-                static_cast<uint16_t *>(a.out)[at] = (uint16_t)pack_bf16(sum[n][e], 0.0f);
+                static_cast<uint16_t *>(a.out)[at] =
+                    (uint16_t)pack_bf16(sum[n][e], 0.0f);
         }
 }
 
 template <int DP>
-static __global__ void __launch_bounds__(THREADS, DP <= 32 ? 3 : 2) dbias_kernel(QueryPass a)
+static __global__ void __launch_bounds__(THREADS, DP <= 32 ? 3 : 2)
+    dbias_kernel(QueryPass a)
 {
     DbiasMemory<DP> &x = *reinterpret_cast<DbiasMemory<DP> *>(shared_memory());
     const Shape s = a.s;
@@ -234,7 +240,7 @@ static size_t space_of(const gg_ta_call &u, void *base, RecomputeSpace &space)
     Cutter cut = {static_cast<char *>(base), 0};
     cut.take(space.by_query, square_bytes(u));
     cut.take(space.by_key, square_bytes(u));
-    cut.take(space.words, times(times(times((size_t)u.B, (size_t)u.R), tiles_of(u)), 8));
+    cut.take(space.words, word_bytes(u));
     cut.take(space.delta, times(queries_of(u), sizeof(float)));
     return cut.used;
 }
@@ -265,8 +271,8 @@ static cudaError_t launch_query_passes(const gg_ta_call &u, QueryPass a)
     if (u.dq) {
         a.out = u.dq;
         a.f32 = u.grad_f32 != 0;
-        GG_TRY_CUDA(launch(dq_kernel<DP>, planes_of(u) * tiles, THREADS, sizeof(DqMemory<DP>),
-                           stream, a));
+        GG_TRY_CUDA(launch(dq_kernel<DP>, planes_of(u) * tiles, THREADS,
+                           sizeof(DqMemory<DP>), stream, a));
     }
     if (u.dbias) {
         a.out = u.dbias;
@@ -279,9 +285,9 @@ static cudaError_t launch_query_passes(const gg_ta_call &u, QueryPass a)
 
 static cudaError_t query_passes(const gg_ta_call &u, const RecomputeSpace &space)
 {
-    const QueryPass a = {shape_of(u), u.q,         u.k,         u.v,     u.dout,
-                         space.by_query, u.m,      u.inv,       space.delta, space.words,
-                         nullptr,     u.c1,        u.sc,        false};
+    const QueryPass a = {shape_of(u),    u.q,  u.k,   u.v,         u.dout,
+                         space.by_query, u.m,  u.inv, space.delta, space.words,
+                         nullptr,        u.c1, u.sc,  false};
     switch ((u.D + 15) / 16) {
     case 1: return launch_query_passes<16>(u, a);
     case 2: return launch_query_passes<32>(u, a);

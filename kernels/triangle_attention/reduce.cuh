@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ordered sums of turbo's partial results, and the conversion of atomic's (one part, one
- * slab): dq = mul(part_0 + part_1 + ..., sc), dbias = slab_0 + slab_1 + ... (README.md).
+ * Ordered sums of turbo's partial results, and the conversion of atomic's (one part,
+ * one slab): dq = mul(part_0 + part_1 + ..., sc), dbias = slab_0 + slab_1 + ...
+ * (README.md).
  *
- * A dead key tile writes no part, and none is read: its part is +0 by contract, a sum of
- * chains is never -0, so adding +0 changes no bit. */
+ * A dead key tile writes no part, and none is read: its part is +0 by contract, a sum
+ * of chains is never -0, so adding +0 changes no bit. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_REDUCE_CUH
 #define KERNELS_TRIANGLE_ATTENTION_REDUCE_CUH
 
@@ -14,7 +15,7 @@ struct ReduceDq {
     const uint64_t *words; /* key words, one part a tile; NULL: every part counts */
     void *dq;              /* [B,R,H,N,D] */
     size_t elements, row_elements; /* B R H N D, H N D */
-    int count;             /* parts */
+    int count;                     /* parts */
     float sc;
     bool f32;
 };
@@ -37,14 +38,15 @@ static __global__ void __launch_bounds__(THREADS) reduce_dq_kernel(ReduceDq a)
     for (int t = 0; t < a.count; t++) {
         const bool live = !words || words[t] != 0;
         if (live)
-            sum = add4(sum, *reinterpret_cast<const float4 *>(a.parts + t * a.elements + at));
+            sum = add4(sum, __ldcs(reinterpret_cast<const float4 *>(
+                                a.parts + t * a.elements + at)));
     }
     store_pair(a.dq, at, __fmul_rn(sum.x, a.sc), __fmul_rn(sum.y, a.sc), a.f32);
     store_pair(a.dq, at + 2, __fmul_rn(sum.z, a.sc), __fmul_rn(sum.w, a.sc), a.f32);
 }
 
 struct ReduceDbias {
-    const float *slabs; /* [count][B H][key tiles][query tiles][4096], accumulator order */
+    const float *slabs; /* [count][B H][key tiles][query tiles][4096] */
     void *dbias;        /* [B H][N][N] */
     size_t stride;      /* floats of one slab */
     int N, tiles, count;
@@ -74,8 +76,10 @@ static __global__ void __launch_bounds__(THREADS) reduce_dbias_kernel(ReduceDbia
         float4 sum = *reinterpret_cast<const float4 *>(slab + at);
 #pragma unroll 4
         for (int c = 1; c < a.count; c++)
-            sum = add4(sum, *reinterpret_cast<const float4 *>(slab + c * a.stride + at));
-        const int key = 16 * warp_id() + (lane_id() >> 2), query = 8 * n + 2 * (lane_id() & 3);
+            sum =
+                add4(sum, *reinterpret_cast<const float4 *>(slab + c * a.stride + at));
+        const int key = 16 * warp_id() + (lane_id() >> 2);
+        const int query = 8 * n + 2 * (lane_id() & 3);
         tile[query][key] = sum.x;
         tile[query + 1][key] = sum.y;
         tile[query][key + 8] = sum.z;
@@ -85,8 +89,8 @@ static __global__ void __launch_bounds__(THREADS) reduce_dbias_kernel(ReduceDbia
     for (int x = (int)threadIdx.x; x < TILE_FLOATS; x += THREADS) {
         const int i = x / TILE, j = x % TILE;
         if (query0 + i < a.N && key0 + j < a.N)
-            store_one(a.dbias, plane + (size_t)(query0 + i) * a.N + key0 + j, tile[i][j],
-                      a.f32);
+            store_one(a.dbias, plane + (size_t)(query0 + i) * a.N + key0 + j,
+                      tile[i][j], a.f32);
     }
 }
 
@@ -99,20 +103,21 @@ struct PassSpace {
     float *slabs;    /* [slabs] of square_bytes() */
 };
 
-static inline size_t pass_space(const gg_ta_call &u, size_t parts, size_t slabs, void *base,
-                                PassSpace &space)
+static inline size_t pass_space(const gg_ta_call &u, size_t parts, size_t slabs,
+                                void *base, PassSpace &space)
 {
     Cutter cut = {static_cast<char *>(base), 0};
     cut.take(space.bias, square_bytes(u));
-    cut.take(space.words, times(times(times((size_t)u.B, (size_t)u.R), tiles_of(u)), 8));
+    cut.take(space.words, word_bytes(u));
     cut.take(space.delta, times(queries_of(u), sizeof(float)));
     cut.take(space.parts, times(times(elements_of(u), sizeof(float)), parts));
     cut.take(space.slabs, times(square_bytes(u), slabs));
     return cut.used;
 }
 
-/* Everything before the key pass; dk, dv, dq and dbias that are not wanted stay NULL. */
-static cudaError_t prepare_pass(const gg_ta_call &u, const PassSpace &space, KeyPass &pass)
+/* Everything before the key pass. Gradients that are not wanted are NULL in `pass`. */
+static cudaError_t prepare_pass(const gg_ta_call &u, const PassSpace &space,
+                                KeyPass &pass)
 {
     if (!u.dout || !u.o || !u.m)
         return cudaErrorInvalidValue;
@@ -144,17 +149,18 @@ static cudaError_t reduce_pass(const gg_ta_call &u, const PassSpace &space,
     const cudaStream_t stream = (cudaStream_t)u.stream;
     const size_t elements = elements_of(u), tiles = tiles_of(u);
     if (u.dq) {
-        const ReduceDq a = {space.parts, words,
-                            u.dq,        elements,
-                            (size_t)u.H * u.N * u.D, parts, u.sc, u.grad_f32 != 0};
-        GG_TRY_CUDA(launch(reduce_dq_kernel, (elements / 4 + THREADS - 1) / THREADS, THREADS, 0,
-                           stream, a));
+        const ReduceDq a = {
+            space.parts, words, u.dq,           elements, (size_t)u.H * u.N * u.D,
+            parts,       u.sc,  u.grad_f32 != 0};
+        GG_TRY_CUDA(launch(reduce_dq_kernel, (elements / 4 + THREADS - 1) / THREADS,
+                           THREADS, 0, stream, a));
     }
     if (u.dbias) {
-        const ReduceDbias a = {space.slabs, u.dbias, square_bytes(u) / sizeof(float), u.N,
+        const size_t stride = square_bytes(u) / sizeof(float);
+        const ReduceDbias a = {space.slabs, u.dbias, stride,          u.N,
                                (int)tiles,  slabs,   u.dbias_f32 != 0};
-        GG_TRY_CUDA(launch(reduce_dbias_kernel, bias_planes_of(u) * tiles * tiles, THREADS, 0,
-                           stream, a));
+        GG_TRY_CUDA(launch(reduce_dbias_kernel, bias_planes_of(u) * tiles * tiles,
+                           THREADS, 0, stream, a));
     }
     return cudaSuccess;
 }

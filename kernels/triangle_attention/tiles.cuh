@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Warp-level parts for 64-row BF16 tiles in shared memory: asynchronous copies, ldmatrix,
- * mma.sync.m16n8k16, ex2 and BF16 packing. Nothing here knows an operator.
+ * Warp-level parts for 64-row BF16 tiles in shared memory: asynchronous copies,
+ * ldmatrix, mma.sync.m16n8k16, ex2 and BF16 packing. Nothing here knows an operator.
  *
  * Fragments of m16n8k16 (PTX ISA), with g = lane / 4 and c = lane % 4:
  *   A[16][16]  a0: row g,   k 2c 2c+1     a1: row g+8, k 2c 2c+1
@@ -9,9 +9,10 @@
  *   C[16][8]   c0 c1: row g, columns 2c 2c+1     c2 c3: row g+8, columns 2c 2c+1
  * so two C fragments of neighbouring columns, rounded to BF16, are one A fragment.
  *
- * One mma is one step of `chain` (README.md); every loop over k below ascends. A tile row
- * has DP elements, D padded with zeros to a multiple of 16, and 8 more that are never read:
- * with a stride of DP + 8 the eight 16-byte rows of an ldmatrix lie in different banks. */
+ * One mma is one step of `chain` (README.md); every loop over k below ascends. A tile
+ * row has DP elements, D padded with zeros to a multiple of 16, and 8 more that are
+ * never read: with a stride of DP + 8 the eight 16-byte rows of an ldmatrix lie in
+ * different banks. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TILES_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TILES_CUH
 
@@ -19,8 +20,14 @@
 
 enum { TILE = 64, THREADS = 128, TILE_FLOATS = TILE * TILE };
 
-__device__ __forceinline__ int lane_id() { return (int)(threadIdx.x & 31); }
-__device__ __forceinline__ int warp_id() { return (int)(threadIdx.x >> 5); }
+__device__ __forceinline__ int lane_id()
+{
+    return (int)(threadIdx.x & 31);
+}
+__device__ __forceinline__ int warp_id()
+{
+    return (int)(threadIdx.x >> 5);
+}
 
 /* Bits 0..n-1 set, n clamped to [0, 64]. */
 __device__ __forceinline__ uint64_t first_bits(int n)
@@ -30,7 +37,8 @@ __device__ __forceinline__ uint64_t first_bits(int n)
 
 /* A[row .. row+15][k .. k+15] of a tile stored [row][k]. */
 template <int LD>
-__device__ __forceinline__ void load_a(uint32_t (&f)[4], const uint16_t *tile, int row, int k)
+__device__ __forceinline__ void load_a(uint32_t (&f)[4], const uint16_t *tile, int row,
+                                       int k)
 {
     const int lane = lane_id();
     ldmatrix(f, tile + (row + (lane & 15)) * LD + k + (lane >> 4) * 8);
@@ -49,8 +57,8 @@ __device__ __forceinline__ void load_a_turned(uint32_t (&f)[4], const uint16_t *
 /* B[k .. k+15][column .. column+15] of a tile stored [column][k]: f[0], f[1] belong to
  * columns 0..7, f[2], f[3] to columns 8..15. */
 template <int LD>
-__device__ __forceinline__ void load_b(uint32_t (&f)[4], const uint16_t *tile, int column,
-                                       int k)
+__device__ __forceinline__ void load_b(uint32_t (&f)[4], const uint16_t *tile,
+                                       int column, int k)
 {
     const int lane = lane_id();
     ldmatrix(f, tile + (column + (lane & 7) + (lane >> 4) * 8) * LD + k
@@ -79,8 +87,8 @@ __device__ __forceinline__ void clear(float (&acc)[NB][4])
 /* acc[16 rows][8 NB columns] = chain(+0; a[row + .][x], b[column + .][x] over x < DP),
  * both tiles stored [.][x] with a stride of DP + 8. */
 template <int DP, int NB>
-__device__ __forceinline__ void product_rows(float (&acc)[NB][4], const uint16_t *a, int row,
-                                             const uint16_t *b, int column)
+__device__ __forceinline__ void product_rows(float (&acc)[NB][4], const uint16_t *a,
+                                             int row, const uint16_t *b, int column)
 {
     clear(acc);
 #pragma unroll
@@ -97,8 +105,8 @@ __device__ __forceinline__ void product_rows(float (&acc)[NB][4], const uint16_t
     }
 }
 
-/* acc[16 rows][DP columns] = chain(acc; a, b[x0 + x][.] over the 16 KS values of x), a in
- * fragments, b stored [x][.]. */
+/* acc[16 rows][DP columns] = chain(acc; a, b[x0 + x][.] over the 16 KS values of x), a
+ * in fragments, b stored [x][.]. */
 template <int DP, int KS>
 __device__ __forceinline__ void product_columns(float (&acc)[DP / 8][4],
                                                 const uint32_t (&a)[KS][4],
@@ -142,13 +150,15 @@ __device__ __forceinline__ void copy_rows(uint16_t *tile, const uint16_t *rows, 
         const int piece = i * THREADS + (int)threadIdx.x;
         const int row = piece / PIECES, x = piece % PIECES * 8;
         const bool read = (valid >> row & 1) && x < D;
-        copy16(tile + row * (DP + 8) + x, read ? rows + (row * D + x) : rows, read ? 16 : 0);
+        copy16(tile + row * (DP + 8) + x, read ? rows + (row * D + x) : rows,
+               read ? 16 : 0);
     }
 }
 
-/* Queues the copy of one float of each of up to 64 rows; the rest become zero. Called by
- * 64 threads, i = 0..63. */
-__device__ __forceinline__ void copy_float(float *to, const float *from, int i, int count)
+/* Queues the copy of one float of each of up to 64 rows; the rest become zero. Called
+ * by 64 threads, i = 0..63. */
+__device__ __forceinline__ void copy_float(float *to, const float *from, int i,
+                                           int count)
 {
     copy4(to + i, i < count ? from + i : from, i < count ? 4 : 0);
 }
@@ -170,20 +180,22 @@ __device__ __forceinline__ int accumulator_at(int n)
 }
 
 /* Stores two neighbouring elements as FP32 or rounded to BF16; `at` is even. */
-__device__ __forceinline__ void store_pair(void *to, size_t at, float x, float y, bool f32)
+__device__ __forceinline__ void store_pair(void *to, size_t at, float x, float y,
+                                           bool f32)
 {
     if (f32)
         *reinterpret_cast<float2 *>(static_cast<float *>(to) + at) = make_float2(x, y);
     else
-        *reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(to) + at) = pack_bf16(x, y);
+        *reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(to) + at) =
+            pack_bf16(x, y);
 }
 
-/* Writes acc[16 rows][DP columns] * factor to rows first .. of [.][D]; rows whose bit in
- * `valid` (bit 0: the warp's first row) is clear become +0, rows >= count are left. */
+/* Writes acc[16 rows][DP columns] * factor to rows row0 .. of [.][D]; rows whose bit in
+ * `valid` (bit 0: row0) is clear become +0, rows >= count are left. */
 template <int DP>
-__device__ __forceinline__ void store_rows(void *to, size_t row0, int D, int count,
-                                           uint32_t valid, const float (&acc)[DP / 8][4],
-                                           float factor, bool f32)
+__device__ __forceinline__ void
+store_rows(void *to, size_t row0, int D, int count, uint32_t valid,
+           const float (&acc)[DP / 8][4], float factor, bool f32)
 {
     const int g = lane_id() >> 2, c = lane_id() & 3;
 #pragma unroll

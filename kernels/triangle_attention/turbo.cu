@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * turbo: every probability tile is recomputed once and feeds dq, dk, dv and dbias; partial
- * sums go to workspace and are added in a fixed order. Contract: README.md, `turbo`. */
+ * turbo: every probability tile is recomputed once and feeds dq, dk, dv and dbias;
+ * partial sums go to workspace and are added in a fixed order. Contract: README.md,
+ * `turbo`. */
 #include "kernels/triangle_attention/forward.cuh"
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/reduce.cuh"
@@ -39,7 +40,8 @@ static int backward(const gg_call *call)
     gg_ta_unpack(call, &u);
     space_of(u, u.workspace, space);
     GG_TRY_CUDA(prepare_pass(u, space, pass));
-    GG_TRY_CUDA((launch_key_pass<MAKES_DV | MAKES_DK | MAKES_DQ | MAKES_DBIAS>(u, pass)));
+    GG_TRY_CUDA(
+        (launch_key_pass<MAKES_DV | MAKES_DK | MAKES_DQ | MAKES_DBIAS>(u, pass)));
     return reduce_pass(u, space, space.words, (int)tiles_of(u), pass.chunks);
 }
 
@@ -48,7 +50,8 @@ extern "C" const gg_kernel gg_ta_turbo_cuda = {
     sizeof(gg_kernel),
     "turbo",
     "triangle_attention",
-    "each probability tile recomputed once feeds all four gradients; ordered partial sums",
+    "each probability tile recomputed once feeds all four gradients; ordered partial "
+    "sums",
     kDLCUDA,
     GG_REPEAT_RUN_TO_RUN,
     gg_ta_inputs,
