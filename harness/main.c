@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gradgate: the command line. The only place that ends the process. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,8 @@ int main(int argc, char **argv)
                     {"golden", gg_command_golden}, {"list", gg_command_list},
                     {"doctor", gg_command_doctor}};
     const char *name = argc > 1 ? argv[1] : "";
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of the write, like a full disk */
+    signal(SIGPIPE, SIG_IGN); /* so is a reader that left */
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(name, commands[i].name) == 0) {
             int code = commands[i].run(argc - 1, argv + 1);

@@ -43,20 +43,57 @@ static __device__ __forceinline__ int tile_index(int place, int m)
     return 2 * place + (m & 1) + (m >> 1) * 2 * THREADS;
 }
 
+/* Whether rows of `columns` BF16 from `data` can be read 16 bytes at a time. */
+static inline bool tile_wide(const void *data, int64_t columns)
+{
+    return columns % 8 == 0 && (uintptr_t)data % 16 == 0;
+}
+
 /* Rows first .. first + ROWS of rows[N][D] (BF16), columns d0 .. d0 + columns, to
- * slab[TILE_SLAB][ROWS + TILE_PAD]. keep(row) says which rows may be read. */
+ * slab[TILE_SLAB][ROWS + TILE_PAD]. keep(row) says which rows may be read. With `wide`
+ * (see tile_wide) a thread has all its loads in flight at once, and only columns below
+ * D are stored. */
 template <int ROWS, typename Keep>
 static __device__ __forceinline__ void tile_load(double *slab, const uint16_t *rows,
-                                                 int D, int first, int d0, Keep keep)
+                                                 int D, int first, int d0, bool wide,
+                                                 Keep keep)
 {
+    constexpr int row_size = ROWS + TILE_PAD;
+    if (wide) {
+        constexpr int pieces = ROWS * TILE_SLAB / 8 / TILE_THREADS;
+        constexpr int step = TILE_THREADS / ROWS * 8; /* columns from piece to piece */
+        const int row = (int)threadIdx.x % ROWS, d = (int)threadIdx.x / ROWS * 8;
+        const bool kept = keep(first + row);
+        const uint16_t *from = rows + (int64_t)(first + row) * D + d0 + d;
+        uint4 bits[pieces];
+#pragma unroll
+        for (int n = 0; n < pieces; n++) {
+            const unsigned nothing = 0x80008000u; /* two of TILE_NOTHING */
+            bits[n] = make_uint4(nothing, nothing, nothing, nothing);
+            if (kept && d0 + d + n * step < D)
+                bits[n] = *(const uint4 *)(from + n * step);
+        }
+        slab += d * row_size + row;
+#pragma unroll
+        for (int n = 0; n < pieces; n++, slab += step * row_size) {
+            if (d0 + d + n * step >= D) break;
+            const unsigned pairs[4] = {bits[n].x, bits[n].y, bits[n].z, bits[n].w};
+#pragma unroll
+            for (int p = 0; p < 4; p++) {
+                slab[2 * p * row_size] = gg_bf16_value((uint16_t)pairs[p]);
+                slab[(2 * p + 1) * row_size] = gg_bf16_value((uint16_t)(pairs[p] >> 16));
+            }
+        }
+        return;
+    }
     int d = (int)threadIdx.x % TILE_SLAB;
-#pragma unroll 8
+#pragma unroll 4
     for (int row = (int)threadIdx.x / TILE_SLAB; row < ROWS;
          row += TILE_THREADS / TILE_SLAB) {
         double value = TILE_NOTHING;
         if (d0 + d < D && keep(first + row))
             value = gg_bf16_value(rows[(int64_t)(first + row) * D + d0 + d]);
-        slab[d * (ROWS + TILE_PAD) + row] = value;
+        slab[d * row_size + row] = value;
     }
 }
 

@@ -29,6 +29,8 @@
  *   allowance(o)  = chain over j of fma(P w, |v|, .)     allowance(dv) = chain over i of fma(P w, |dout|, .)
  *   allowance(dq) = sc * chain over j of fma(Z, |k|, .)  allowance(dk) = sc * chain over i of fma(Z, |q|, .)
  *   allowance(dbias) = Z_0 + Z_1 + ... over r ascending
+ * A valid key with P = 0 adds nothing to Abar and has P w = 0, also where A is infinite.
+ * No allowance has a term for underflow; the harness adds one.
  * A score error of f A is relative in P because of the exponential; Abar is its share
  * through the log-sum-exp. */
 #ifndef REFERENCE_TRIANGLE_ATTENTION_H

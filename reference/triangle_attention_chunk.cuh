@@ -18,6 +18,7 @@ struct attention {
     const int32_t *lengths; /* [B R] or NULL */
     int64_t R, H;
     int N, D;
+    bool wide; /* q, k, v and dout permit 16-byte loads */
     int LD; /* N rounded up to 8: the leading dimension of what follows */
     double sc; /* 1/sqrt(D) */
     int64_t first, count;

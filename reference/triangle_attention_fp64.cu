@@ -103,21 +103,25 @@ static __device__ __forceinline__ void score_tile(double (&s)[8][4], const atten
     const uint16_t *q = g.q + slice * N * D, *k = g.k + slice * N * D;
     const float *bias = bias_of(g, slice);
     float2 b[4][4]; /* pair of queries, key */
-#pragma unroll
-    for (int n = 0; n < 4; n++)
-#pragma unroll
-        for (int a = 0; a < 4; a++) {
-            int j = j0 + tile_index<16>(at.tx, n), i = i0 + tile_index<8>(at.ty, 2 * a);
-            b[a][n] = make_float2(0.0f, 0.0f);
-            if (j < N && i < N)
-                b[a][n] = *(const float2 *)(bias + (int64_t)j * g.LD + i);
-        }
     tile_clear(s);
     for (int d0 = 0; d0 < D; d0 += TILE_SLAB) {
         __syncthreads(); /* the slabs' last readers */
         if (!has_q || D > TILE_SLAB)
-            tile_load<EDGE>(q_slab, q, D, i0, d0, [=](int n) { return n < N; });
-        tile_load<EDGE>(k_slab, k, D, j0, d0, [=](int n) { return keys.valid(n); });
+            tile_load<EDGE>(q_slab, q, D, i0, d0, g.wide, [=](int n) { return n < N; });
+        tile_load<EDGE>(k_slab, k, D, j0, d0, g.wide,
+                        [=](int n) { return keys.valid(n); });
+        if (d0 == 0) { /* once the registers of the loads are free */
+#pragma unroll
+            for (int n = 0; n < 4; n++)
+#pragma unroll
+                for (int a = 0; a < 4; a++) {
+                    int j = j0 + tile_index<16>(at.tx, n);
+                    int i = i0 + tile_index<8>(at.ty, 2 * a);
+                    b[a][n] = make_float2(0.0f, 0.0f);
+                    if (j < N && i < N)
+                        b[a][n] = *(const float2 *)(bias + (int64_t)j * g.LD + i);
+                }
+        }
         __syncthreads();
         int count = D - d0 < TILE_SLAB ? D - d0 : TILE_SLAB;
         tile_product<8, 4, 16, false>(s, s, q_slab, k_slab, count, at);
@@ -263,6 +267,8 @@ static attention describe(const gg_problem *problem, const scratch_plan &plan,
     g.N = (int)extent[GG_TA_N];
     g.D = (int)extent[GG_TA_D];
     g.LD = (int)plan.LD;
+    g.wide = tile_wide(g.q, g.D) && tile_wide(g.k, g.D) && tile_wide(g.v, g.D) &&
+             tile_wide(g.dout, g.D);
     g.sc = 1.0 / sqrt((double)g.D);
     g.bias = (float *)scratch;
     double *next = (double *)((char *)scratch + plan.bias_bytes);

@@ -129,27 +129,35 @@ struct reduction {
 
     static constexpr int rights = slab * DO / TILE_THREADS;
 
-    /* This thread's elements of the right factor, in flight during the product. */
-    __device__ __forceinline__ void fetch_right(uint16_t (&bits)[rights], int c0) const
+    /* This thread's elements of the right factor, in flight during the product. Of a
+     * dead query, one with 1/l = 0, the element is dropped when it is stored: a load
+     * that waited for 1/l would hold up the product. */
+    struct right_part {
+        uint16_t bits[rights];
+        double inv_l[BY_KEY ? rights : 1];
+    };
+
+    __device__ __forceinline__ void fetch_right(right_part &part, int c0) const
     {
 #pragma unroll
         for (int n = 0; n < rights; n++) {
             int place = (int)threadIdx.x + n * TILE_THREADS;
             int c = c0 + place / DO, d = d0 + place % DO;
-            bool use = c < g.N && d < g.D &&
-                       (BY_KEY ? !(g.inv_l[local * g.LD + c] == 0.0) : keys.valid(c));
-            bits[n] =
+            bool use = c < g.N && d < g.D && (BY_KEY || keys.valid(c));
+            part.bits[n] =
                 use ? right_rows[(int64_t)c * g.D + d] : (uint16_t)0x8000u; /* -0 */
+            if (BY_KEY) part.inv_l[n] = c < g.N ? g.inv_l[local * g.LD + c] : 0.0;
         }
     }
 
-    __device__ __forceinline__ void store_right(const uint16_t (&bits)[rights],
-                                                int stage) const
+    __device__ __forceinline__ void store_right(const right_part &part, int stage) const
     {
 #pragma unroll
-        for (int n = 0; n < rights; n++)
+        for (int n = 0; n < rights; n++) {
+            bool drop = BY_KEY && part.inv_l[n] == 0.0;
             right[stage * slab * DO + (int)threadIdx.x + n * TILE_THREADS] =
-                gg_bf16_value(bits[n]);
+                gg_bf16_value(drop ? (uint16_t)0x8000u : part.bits[n]);
+        }
     }
 
     /* e to P in place, P w beside it, for the pairs that this thread itself fetched. */
@@ -274,17 +282,17 @@ struct reduction {
     __device__ __forceinline__ void run(double *value, double *allowance) const
     {
         double sum[MI][MJ], mag[MI][MJ];
-        uint16_t bits[rights];
+        right_part part;
         float2 bias[pieces];
         tile_clear(sum);
         tile_clear(mag);
         fetch_vectors(still, !BY_KEY, row0, rows);
         fetch(0, 0);
-        fetch_right(bits, 0);
+        fetch_right(part, 0);
         if (ABS && !DIFF) fetch_bias(bias, 0);
         int stage = 0;
         for (int c0 = 0; c0 < g.N; c0 += slab, stage ^= 1) {
-            store_right(bits, stage);
+            store_right(part, stage);
             __pipeline_wait_prior(0);
             if (!DIFF) { /* vectors fetched by others; P w no longer in use */
                 __syncthreads();
@@ -293,7 +301,7 @@ struct reduction {
             __syncthreads();
             if (c0 + slab < g.N) {
                 fetch(stage ^ 1, c0 + slab);
-                fetch_right(bits, c0 + slab);
+                fetch_right(part, c0 + slab);
                 if (ABS && !DIFF) fetch_bias(bias, c0 + slab);
             }
             if (BY_KEY)

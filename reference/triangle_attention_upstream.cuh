@@ -34,8 +34,10 @@ upstream_tile(double (&dp)[4][4], double (&x)[4][4], const attention &g,
     for (int d0 = 0; d0 < D; d0 += TILE_SLAB) {
         __syncthreads(); /* the slabs' last readers */
         if (!has_dout || D > TILE_SLAB)
-            tile_load<EDGE>(dout_slab, dout, D, i0, d0, [=](int n) { return n < N; });
-        tile_load<KEYS>(v_slab, v, D, j0, d0, [=](int n) { return keys.valid(n); });
+            tile_load<EDGE>(dout_slab, dout, D, i0, d0, g.wide,
+                            [=](int n) { return n < N; });
+        tile_load<KEYS>(v_slab, v, D, j0, d0, g.wide,
+                        [=](int n) { return keys.valid(n); });
         __syncthreads();
         int count = D - d0 < TILE_SLAB ? D - d0 : TILE_SLAB;
         tile_product<4, 4, KEYS_TX, ABS>(dp, x, dout_slab, v_slab, count, at);
