@@ -89,8 +89,19 @@ demo: all
 unit: $(BUILD)/unit
 	$(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
 
-test: all unit
+test: all unit $(BUILD)/planted/gradgate
 	sh harness/command_test.sh $(BUILD)
+
+# The program with one rounding changed in the turbo twin: the golden digests must see it.
+PLANT := $(BUILD)/planted/twin_forward
+$(BUILD)/planted/gradgate: kernels/triangle_attention/twin_forward.c all
+	@mkdir -p $(@D)
+	@sed 's/fmaf(state->l\[i\], a, row_sum(p, width))/state->l[i] * a + row_sum(p, width)/' \
+	    $< > $(PLANT).c
+	@! cmp -s $< $(PLANT).c || { echo "the planted change found nothing to change"; exit 1; }
+	@$(CC) $(HOST_FLAGS) -c $(PLANT).c -o $(PLANT).o
+	@$(LINK) -o $@ $(BUILD)/harness/main.o $(PLANT).o \
+	    $(filter-out %/twin_forward.o,$(OBJECTS)) $(LIBS) -Wl,-rpath,'$$ORIGIN'
 
 spills: $(KERNELS:%.cu=$(BUILD)/%.cu.o)
 	sh scripts/spills.sh $(KERNELS:%.cu=$(BUILD)/%.cu.log)

@@ -147,5 +147,14 @@ for kernel in naive recompute turbo; do
         --repeats 2 --ablate none --certify 0
 done
 
+echo "one changed rounding in the twin turns the golden check red"
+(cd "$work" && "$(dirname "$gradgate")/planted/gradgate" run --device host --suite twin300 \
+    --kernel turbo --golden "$here/cases/golden/turbo-twin300.txt" --repeats 2 \
+    --ablate none --certify 0 --out planted.json >out 2>err)
+code=$?
+if [ $code -eq 1 ] && grep -q 'golden: bits differ' "$work/out"; then ok; else
+    no "the planted twin exits $code"
+fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 40 ]

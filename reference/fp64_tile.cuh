@@ -80,8 +80,9 @@ static __device__ __forceinline__ void tile_load(double *slab, const uint16_t *r
             const unsigned pairs[4] = {bits[n].x, bits[n].y, bits[n].z, bits[n].w};
 #pragma unroll
             for (int p = 0; p < 4; p++) {
-                slab[2 * p * row_size] = gg_bf16_value((uint16_t)pairs[p]);
-                slab[(2 * p + 1) * row_size] = gg_bf16_value((uint16_t)(pairs[p] >> 16));
+                double *to = slab + 2 * p * row_size;
+                to[0] = gg_bf16_value((uint16_t)pairs[p]);
+                to[row_size] = gg_bf16_value((uint16_t)(pairs[p] >> 16));
             }
         }
         return;
