@@ -26,8 +26,10 @@
  *   Abar_i = chain over j of fma(P, A, .)                w_ij   = u + f (1 + A_ij + Abar_i)
  *   X_ij   = chain over d of fma(|dout|, |v|, .)         Xbar_i = chain over j of fma(P, X, .)
  *   Z_ij   = (P w) (X + Xbar)
- *   allowance(o)  = chain over j of fma(P w, |v|, .)     allowance(dv) = chain over i of fma(P w, |dout|, .)
- *   allowance(dq) = sc * chain over j of fma(Z, |k|, .)  allowance(dk) = sc * chain over i of fma(Z, |q|, .)
+ *   allowance(o)  = chain over j of fma(P w, |v|, .)
+ *   allowance(dv) = chain over i of fma(P w, |dout|, .)
+ *   allowance(dq) = sc * chain over j of fma(Z, |k|, .)
+ *   allowance(dk) = sc * chain over i of fma(Z, |q|, .)
  *   allowance(dbias) = Z_0 + Z_1 + ... over r ascending
  * A valid key with P = 0 adds nothing to Abar and has P w = 0, also where A is infinite.
  * No allowance has a term for underflow; the harness adds one.

@@ -10,11 +10,14 @@ if [ $# -ne 1 ]; then
     echo "usage: validate.sh REPORT" >&2
     exit 2
 fi
-if ! python3 -c 'import jsonschema' 2>/dev/null; then
+for python in python3 /usr/bin/python3 none; do
+    $python -c 'import jsonschema' 2>/dev/null && break
+done
+if [ $python = none ]; then
     echo "validate.sh: no validator: apt-get install python3-jsonschema" >&2
     exit 2
 fi
-exec python3 - "$(dirname "$0")/gradgate-report-1.schema.json" "$1" <<'PYTHON'
+exec $python - "$(dirname "$0")/gradgate-report-1.schema.json" "$1" <<'PYTHON'
 import copy, gzip, json, sys
 import jsonschema
 
