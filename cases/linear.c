@@ -33,8 +33,8 @@ static gg_status fill_counting(const gg_problem *p, int input, uint64_t seed,
     return GG_OK;
 }
 
-/* Column 0 holds 16, the others 1/2 (x) or 1: y is 256 and then many halves. A sum kept
- * in BF16 stops growing there (K4). */
+/* Column 0 holds 16, the others 1/16 (x) or 1: y is 256 and then many sixteenths. A sum
+ * kept in BF16 stops growing there, also when it takes 16 terms at a time (K4). */
 static gg_status fill_canary(const gg_problem *p, int input, uint64_t seed,
                              gg_tensor *out)
 {
@@ -42,7 +42,7 @@ static gg_status fill_canary(const gg_problem *p, int input, uint64_t seed,
     (void)seed;
     for (int64_t at = 0; at < gg_tensor_count(out); at++) {
         bool first = at % out->shape[1] == 0;
-        gg_fill_set(out, at, first ? 16 : input == GG_LINEAR_X ? 0.5 : 1);
+        gg_fill_set(out, at, first ? 16 : input == GG_LINEAR_X ? 0.0625 : 1);
     }
     return GG_OK;
 }
@@ -58,7 +58,7 @@ static double at_of(operand o, int64_t a, int64_t t)
     return gg_fill_get(o.tensor, a * o.outer + t * o.inner);
 }
 
-/* Sums of whole numbers and halves in long double: nothing is rounded. */
+/* Sums of whole numbers and sixteenths in long double: nothing is rounded. */
 static gg_status answer_counting(const gg_problem *p, int output, double *values,
                                  bool *exact)
 {
@@ -114,6 +114,13 @@ static const gg_family families[] = {
     {0},
 };
 
+static gg_cost cost(const gg_problem *p)
+{
+    double product = 2;
+    for (int i = GG_LINEAR_M; i <= GG_LINEAR_K; i++) product *= (double)p->extent[i];
+    return (gg_cost){.flops = {product, 2 * product}};
+}
+
 const gg_operator gg_linear = {
     .name = "linear",
     .summary = "matrix product y = x w^T without bias, forward and backward",
@@ -129,6 +136,11 @@ const gg_operator gg_linear = {
 #endif
             .exact = gg_linear_exact,
             .exact_cost = gg_linear_exact_cost,
+            .terms = gg_linear_terms,
         },
     .families = families,
+    .independent = "MNK",
+    .cost = cost,
+    .size = 'M',
+    .graded = "dx",
 };

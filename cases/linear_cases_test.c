@@ -49,7 +49,7 @@ static void check_answers(const char *family)
 Test(linear_cases, counting_answers_are_exact) { check_answers("counting"); }
 Test(linear_cases, canary_answers_are_exact) { check_answers("canary"); }
 
-/* y of the canary is 256 and K - 1 halves. */
+/* y of the canary is 256 and K - 1 sixteenths. */
 Test(linear_cases, canary_by_hand)
 {
     static double y[M * N];
@@ -59,7 +59,7 @@ Test(linear_cases, canary_by_hand)
     bool exact = false;
     make_all(&p, op, f);
     cr_assert_eq(f->answer(&p, GG_LINEAR_Y, y, &exact), GG_OK);
-    for (int i = 0; i < M * N; i++) cr_assert_eq(y[i], 256 + 0.5 * (K - 1));
+    for (int i = 0; i < M * N; i++) cr_assert_eq(y[i], 256 + 0.0625 * (K - 1));
     for (int i = 0; i < 3; i++) free(p.input[i].data);
 }
 

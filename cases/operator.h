@@ -27,6 +27,24 @@ typedef struct gg_tensor_decl {
 #define GG_MAX_EXTENT (INT64_C(1) << 24)
 #define GG_MAX_ELEMENTS (INT64_C(1) << 40)
 
+/* The same problem written in another way: every output must keep its bits. */
+typedef struct gg_relation {
+    const char *name; /* of the check */
+    const char *summary;
+    /* From which inputs are present (data is not NULL, and not read). */
+    bool (*applies)(const gg_problem *problem);
+    /* Rewrites inputs in host memory, each malloc'd; may free one (data = NULL) or make
+     * one that was absent. */
+    gg_status (*rewrite)(gg_problem *problem);
+} gg_relation;
+
+/* The least work that a problem asks for: what a kernel does beyond it (recomputing,
+ * padding) is its own affair. [0] forward, [1] backward. */
+typedef struct gg_cost {
+    double flops[2];        /* of matrix products; a multiply-add counts as two */
+    double exponentials[2];
+} gg_cost;
+
 typedef struct gg_operator {
     const char *name;
     const char *summary;
@@ -35,6 +53,15 @@ typedef struct gg_operator {
     const gg_tensor_decl *outputs;  /* forward results first, then gradients */
     gg_reference reference;
     const gg_family *families;      /* ended by name == NULL (cases/draw.h) */
+    /* Symbols whose indices are problems of their own: where an output has the symbol,
+     * its bits at an index depend on the inputs at that index alone. */
+    const char *independent;
+    const gg_relation *relations;   /* ended by name == NULL; NULL: none */
+    /* For `gradgate bench`; each may be left out. */
+    gg_cost (*cost)(const gg_problem *problem); /* int32 inputs that are present are in host
+                                                   memory; no other data are read */
+    char size;                      /* symbol along which growth of the time is fitted */
+    const char *graded;             /* output whose RMSE / floor is the precision class */
 } gg_operator;
 
 /* All operators, ended by NULL, and one by name (NULL when unknown). */

@@ -19,6 +19,7 @@ typedef struct gg_suite {
     char name[64];
     char summary[256];
     const gg_operator *op;
+    bool relations;  /* also run what the operator says about pairs of problems */
     gg_case *cases;
     int count;
     uint64_t digest; /* XXH3-64 of the file's bytes: which suite this was */

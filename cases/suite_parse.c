@@ -89,9 +89,9 @@ static bool good_name(const char *name)
     return good >= 1 && good <= 63 && name[good] == '\0';
 }
 
-enum { VERSION, NAME, SUMMARY, OPERATOR, ID, CASES, KEYS };
-static const char *const keys[KEYS] = {"gradgate_suite", "name", "summary",
-                                       "operator",       "id",   "cases"};
+enum { VERSION, NAME, SUMMARY, OPERATOR, ID, RELATIONS, CASES, KEYS };
+static const char *const keys[KEYS] = {
+    "gradgate_suite", "name", "summary", "operator", "id", "relations", "cases"};
 
 /* Sorts the members of the top object; item[key] is NULL where one is missing. */
 static gg_status read_keys(const gg_suite_reader *r, const cJSON *json,
@@ -108,13 +108,13 @@ static gg_status read_keys(const gg_suite_reader *r, const cJSON *json,
         if (key == KEYS)
             return gg_suite_refuse(r, place,
                                    "unknown key; known: gradgate_suite name summary "
-                                   "operator id cases");
+                                   "operator id relations cases");
         if (item[key] != NULL)
             return gg_suite_refuse(r, place, "is given twice; keep one");
         item[key] = member;
     }
     for (int key = 0; key < KEYS; key++)
-        if (item[key] == NULL && key != SUMMARY && key != ID)
+        if (item[key] == NULL && key != SUMMARY && key != ID && key != RELATIONS)
             return gg_suite_refuse(r, keys[key], "is missing; add it");
     return GG_OK;
 }
@@ -153,6 +153,8 @@ static gg_status read_header(gg_suite_reader *r, const cJSON *const *item,
                                (int)sizeof suite->summary - 1);
     if (!cJSON_IsString(item[OPERATOR]))
         return gg_suite_refuse(r, keys[OPERATOR], "must be the name of an operator");
+    if (item[RELATIONS] != NULL && !cJSON_IsBool(item[RELATIONS]))
+        return gg_suite_refuse(r, keys[RELATIONS], "must be true or false");
     r->op = gg_operator_find(item[OPERATOR]->valuestring);
     if (r->op == NULL)
         return gg_suite_refuse(r, keys[OPERATOR],
@@ -161,6 +163,7 @@ static gg_status read_header(gg_suite_reader *r, const cJSON *const *item,
     strcpy(suite->name, name->valuestring);
     if (summary != NULL) strcpy(suite->summary, summary->valuestring);
     suite->op = r->op;
+    suite->relations = cJSON_IsTrue(item[RELATIONS]);
     return read_id(r, item[ID]);
 }
 

@@ -307,8 +307,10 @@ Test(suite, built_in_suites)
         const char *name;
         int least, most;
     } built_in[] = {
-        {"families600", 600, 600}, {"linear60", 60, 60},   {"paper600", 600, 600},
-        {"probes", 150, 400},      {"smoke600", 600, 600}, {"twin300", 300, 360},
+        {"bench", 8, 8},           {"families600", 600, 600}, {"linear60", 60, 60},
+        {"paper600", 600, 600},
+        {"probes", 150, 400},      {"selftest", 60, 120},       {"selftest_linear", 10, 40},
+        {"smoke600", 600, 600},    {"twin300", 300, 360},
     };
     char **names = gg_suite_names();
     for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {

@@ -3,6 +3,8 @@
  * K6 below are those of public bug reports (README.md has the list). */
 #include "reference/triangle_attention.h"
 
+#include <math.h>
+
 #include "cases/operator.h"
 #include "cases/triangle_attention_fill.h"
 
@@ -116,6 +118,11 @@ static const gg_family families[] = {
      UNITS,
      .optional = MASK,
      .host = gg_ta_fill_last_tile},
+    {.name = "first_tile_low",
+     .summary = "K2 K3: the first keys invalid, the others score low",
+     DRAWS(UNIT, UNIT, UNIT, HOST, UNIT),
+     .optional = MASK,
+     .host = gg_ta_fill_first_tile_low},
     {.name = "dead_rows",
      .summary = "K2: rows without a valid key",
      UNITS,
@@ -166,6 +173,20 @@ static const gg_family families[] = {
     {0},
 };
 
+/* Keys that count: all, or those within key lengths. A dense mask is not counted: no
+ * kernel can be expected to skip single keys. Two products forward, five backward. */
+static gg_cost cost(const gg_problem *p)
+{
+    const int64_t *extent = p->extent;
+    const int32_t *length = p->input[GG_TA_KEY_LENGTHS].data;
+    double keys = 0, N = (double)extent[GG_TA_N], D = (double)extent[GG_TA_D];
+    for (int64_t r = 0; r < extent[GG_TA_B] * extent[GG_TA_R]; r++)
+        keys += length == NULL ? N : fmin(fmax(length[r], 0), N);
+    double scores = keys * N * (double)extent[GG_TA_H];
+    return (gg_cost){.flops = {4 * scores * D, 10 * scores * D},
+                     .exponentials = {scores, scores}};
+}
+
 const gg_operator gg_triangle_attention = {
     .name = "triangle_attention",
     .summary = "attention with a pair bias shared by all rows, forward and backward",
@@ -181,6 +202,12 @@ const gg_operator gg_triangle_attention = {
 #endif
             .exact = gg_triangle_attention_exact,
             .exact_cost = gg_triangle_attention_exact_cost,
+            .terms = gg_triangle_attention_terms,
         },
     .families = families,
+    .independent = "BRH",
+    .relations = gg_ta_relations,
+    .cost = cost,
+    .size = 'N',
+    .graded = "dq",
 };

@@ -230,6 +230,13 @@ gg_status gg_ta_fill_mixed(const gg_problem *p, int input, uint64_t seed,
     return GG_OK;
 }
 
+gg_status gg_ta_fill_first_tile_low(const gg_problem *p, int input, uint64_t seed,
+                                    gg_tensor *out)
+{
+    return input == GG_TA_MASK ? gg_ta_fill_first_tile(p, input, seed, out)
+                               : gg_ta_fill_low(p, input, seed, out);
+}
+
 /* A normal cut to [-3, 3] on a grid of 1/8; with a shift of at most 12 on the same grid
  * both are bf16 numbers of 7 bits, so the shift is exact. */
 static double grid_bias(uint64_t seed, int input, int64_t at)

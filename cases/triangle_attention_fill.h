@@ -6,7 +6,7 @@
 #ifndef CASES_TRIANGLE_ATTENTION_FILL_H
 #define CASES_TRIANGLE_ATTENTION_FILL_H
 
-#include "cases/draw.h"
+#include "cases/operator.h"
 #include "reference/triangle_attention.h"
 
 typedef gg_status gg_fill(const gg_problem *problem, int input, uint64_t seed,
@@ -15,6 +15,7 @@ typedef gg_status gg_fill(const gg_problem *problem, int input, uint64_t seed,
 gg_fill gg_ta_fill_lengths;     /* key_lengths or mask: one random prefix a row */
 gg_fill gg_ta_fill_mask;        /* mask: random, with dead rows */
 gg_fill gg_ta_fill_first_tile;  /* mask: the first keys of most rows invalid */
+gg_fill gg_ta_fill_first_tile_low; /* the same, and bias as `low` */
 gg_fill gg_ta_fill_last_tile;   /* mask: the last keys of most rows invalid */
 gg_fill gg_ta_fill_dead_rows;   /* mask: rows without a valid key */
 gg_fill gg_ta_fill_nan;         /* k, v, bias, mask: NaN and infinity where invalid */
@@ -35,5 +36,8 @@ gg_status gg_ta_answer_two_keys(const gg_problem *problem, int output, double *v
                                 bool *exact);
 gg_status gg_ta_answer_uniform(const gg_problem *problem, int output, double *values,
                                bool *exact);
+
+/* Ways to write a problem that must not change a bit: triangle_attention_relations.c. */
+extern const gg_relation gg_ta_relations[];
 
 #endif

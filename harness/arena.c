@@ -4,10 +4,11 @@
 void *gg_arena_take(gg_arena *arena, size_t bytes)
 {
     char *memory = arena->base != NULL ? arena->base + arena->used : NULL;
-    arena->used += (bytes + GG_GUARD_BYTES + 255) / 256 * 256;
+    size_t whole = (bytes + GG_GUARD_BYTES + GG_ARENA_ALIGN - 1) / GG_ARENA_ALIGN;
+    arena->used += whole * GG_ARENA_ALIGN;
     if (arena->used > arena->peak) arena->peak = arena->used;
     if (memory != NULL && arena->piece_count < GG_MAX_PIECES)
-        arena->pieces[arena->piece_count++] = (gg_piece){memory, bytes};
+        arena->pieces[arena->piece_count++] = (gg_piece){memory, bytes, whole * GG_ARENA_ALIGN - bytes};
     return memory;
 }
 
@@ -40,31 +41,33 @@ void gg_arena_free(gg_arena *arena)
 }
 
 /* No tensor's padding looks like this by chance: bytes of one run of a generator. */
-static void guard_bytes(unsigned char *guard)
+enum { MOST = GG_GUARD_BYTES + GG_ARENA_ALIGN };
+
+static void guard_bytes(unsigned char guard[MOST])
 {
-    for (int i = 0; i < GG_GUARD_BYTES; i++) guard[i] = (unsigned char)(i * 37 + 101);
+    for (int i = 0; i < MOST; i++) guard[i] = (unsigned char)(i * 37 + 101);
 }
 
 gg_status gg_arena_arm(const gg_arena *arena)
 {
-    unsigned char guard[GG_GUARD_BYTES];
+    unsigned char guard[MOST];
     guard_bytes(guard);
     for (int i = 0; i < arena->piece_count; i++)
         GG_TRY(arena->backend->upload(arena->pieces[i].memory + arena->pieces[i].bytes,
-                                      guard, sizeof guard));
+                                      guard, arena->pieces[i].guard));
     return GG_OK;
 }
 
 gg_status gg_arena_intact(const gg_arena *arena, const void *memory, bool *intact)
 {
-    unsigned char guard[GG_GUARD_BYTES], found[GG_GUARD_BYTES];
+    unsigned char guard[MOST], found[MOST];
     *intact = true;
     for (int i = 0; i < arena->piece_count; i++) {
         const gg_piece *p = &arena->pieces[i];
         if (p->memory != memory) continue;
         guard_bytes(guard);
-        GG_TRY(arena->backend->download(found, p->memory + p->bytes, sizeof found));
-        *intact = memcmp(guard, found, sizeof guard) == 0;
+        GG_TRY(arena->backend->download(found, p->memory + p->bytes, p->guard));
+        *intact = memcmp(guard, found, p->guard) == 0;
         return GG_OK;
     }
     return gg_fail(GG_INTERNAL, "no guard band behind this memory");

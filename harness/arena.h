@@ -7,11 +7,13 @@
 
 #include "harness/backend.h"
 
-enum { GG_GUARD_BYTES = 512, GG_MAX_PIECES = 64 };
+/* A guard band is at least this long; it ends where the next piece begins, so that a
+ * write before a piece shows too. */
+enum { GG_GUARD_BYTES = 512, GG_ARENA_ALIGN = 256, GG_MAX_PIECES = 64 };
 
 typedef struct gg_piece {
     char *memory;
-    size_t bytes; /* then GG_GUARD_BYTES of guard */
+    size_t bytes, guard;
 } gg_piece;
 
 typedef struct gg_arena {
@@ -22,7 +24,7 @@ typedef struct gg_arena {
     int piece_count;
 } gg_arena;
 
-/* A piece of `bytes`, aligned to 256, or NULL while only counting. */
+/* A piece of `bytes`, aligned to GG_ARENA_ALIGN, or NULL while only counting. */
 void *gg_arena_take(gg_arena *arena, size_t bytes);
 /* Gives back every piece taken since `mark` (an earlier value of used). */
 void gg_arena_rewind(gg_arena *arena, size_t mark);

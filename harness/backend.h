@@ -19,12 +19,16 @@ typedef struct gg_measures {
     double ratio_p99; /* upper edge of the bin that holds the 99th percentile; 0 below 2^-40 */
 } gg_measures;
 
+/* Intervals that can be under way or unread at once. */
+enum { GG_TIMERS = 256 };
+
 typedef struct gg_backend {
     const char *name;     /* "host", "cuda" */
     DLDeviceType device;
     int ordinal;
     int threads;          /* host threads for host work */
     void *stream;         /* cudaStream_t */
+    size_t cache_bytes;   /* last-level cache before memory, 0: not known */
     char description[96]; /* of the GPU, "" on the host */
     char uuid[64];
     char driver[64];
@@ -49,6 +53,11 @@ typedef struct gg_backend {
     gg_status (*compare)(const struct gg_backend *, const gg_tensor *first,
                          const void *again, uint32_t poison_first, uint32_t poison_again,
                          gg_difference *);
+    /* The time between two points of the kernel's stream, without waiting for either;
+     * `timer` is below GG_TIMERS. To be read after finish(). */
+    gg_status (*timer_start)(const struct gg_backend *, int timer);
+    gg_status (*timer_stop)(const struct gg_backend *, int timer);
+    gg_status (*timer_read)(const struct gg_backend *, int timer, double *milliseconds);
     /* Waits for the stream; GG_DEVICE_FAULT with the error's text when work failed. */
     gg_status (*finish)(const struct gg_backend *);
 } gg_backend;

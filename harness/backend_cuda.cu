@@ -237,6 +237,41 @@ static gg_status cuda_compare(const gg_backend *, const gg_tensor *first,
     return GG_OK;
 }
 
+/* [timer][0 start, 1 stop]; made when first used, kept for the life of the process. */
+static cudaEvent_t events[GG_TIMERS][2];
+static int events_device = -1;
+
+static gg_status record_event(const gg_backend *b, int timer, int side)
+{
+    if (events_device != b->ordinal) { /* an event belongs to one device */
+        for (auto &pair : events) pair[0] = pair[1] = nullptr;
+        events_device = b->ordinal;
+    }
+    cudaEvent_t *event = &events[timer][side];
+    if (*event == nullptr)
+        GG_TRY(check(cudaEventCreate(event), "create a timing event"));
+    return check(cudaEventRecord(*event, (cudaStream_t)b->stream), "record a timing event");
+}
+
+static gg_status cuda_timer_start(const gg_backend *b, int timer)
+{
+    return record_event(b, timer, 0);
+}
+
+static gg_status cuda_timer_stop(const gg_backend *b, int timer)
+{
+    return record_event(b, timer, 1);
+}
+
+static gg_status cuda_timer_read(const gg_backend *, int timer, double *milliseconds)
+{
+    float elapsed = 0;
+    GG_TRY(check(cudaEventElapsedTime(&elapsed, events[timer][0], events[timer][1]),
+                 "read a timing event"));
+    *milliseconds = (double)elapsed;
+    return GG_OK;
+}
+
 static gg_status cuda_finish(const gg_backend *)
 {
     return settle("the kernel's work on the GPU");
@@ -293,6 +328,10 @@ gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend)
     backend->digest = cuda_digest;
     backend->measure = cuda_measure;
     backend->compare = cuda_compare;
+    backend->timer_start = cuda_timer_start;
+    backend->timer_stop = cuda_timer_stop;
+    backend->timer_read = cuda_timer_read;
+    backend->cache_bytes = (size_t)p.l2CacheSize;
     backend->finish = cuda_finish;
     return GG_OK;
 }

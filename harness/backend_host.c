@@ -2,6 +2,7 @@
  * The host as a place to run: memory is malloc's, work is done by threads. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/backend.h"
@@ -156,6 +157,48 @@ static gg_status host_compare(const gg_backend *b, const gg_tensor *first,
     return GG_OK;
 }
 
+/* [timer][0 start, 1 stop], in seconds */
+static double times[GG_TIMERS][2];
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static gg_status host_timer_start(const gg_backend *b, int timer)
+{
+    (void)b;
+    times[timer][0] = seconds();
+    return GG_OK;
+}
+
+static gg_status host_timer_stop(const gg_backend *b, int timer)
+{
+    (void)b;
+    times[timer][1] = seconds();
+    return GG_OK;
+}
+
+static gg_status host_timer_read(const gg_backend *b, int timer, double *milliseconds)
+{
+    (void)b;
+    *milliseconds = 1e3 * (times[timer][1] - times[timer][0]);
+    return GG_OK;
+}
+
+/* sysconf names the cache on glibc alone; elsewhere its size is not known. */
+static size_t host_cache_bytes(void)
+{
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : 0;
+#else
+    return 0;
+#endif
+}
+
 static gg_status host_finish(const gg_backend *b)
 {
     (void)b;
@@ -217,8 +260,11 @@ gg_status gg_backend_open(const char *device, int threads, gg_backend *backend)
         .download = host_copy, .fill = host_fill, .draw = host_draw,
         .draw_output = host_draw_output, .truth_scratch = host_truth_scratch,
         .truth = host_truth, .digest = host_digest, .measure = host_measure,
-        .compare = host_compare, .finish = host_finish};
+        .compare = host_compare, .timer_start = host_timer_start,
+        .timer_stop = host_timer_stop, .timer_read = host_timer_read,
+        .finish = host_finish};
     backend->threads = threads;
+    backend->cache_bytes = host_cache_bytes();
     if (strcmp(device, "host") == 0) return GG_OK;
     if (strncmp(device, "cuda", 4) != 0)
         return gg_fail(GG_BAD_INPUT, "unknown device '%s': say host, cuda or cuda:NUMBER",

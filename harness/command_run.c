@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "harness/commands.h"
 #include "harness/run.h"
@@ -59,13 +57,6 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
     return GG_OK;
 }
 
-static int terminal_width(void)
-{
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-    return size.ws_col;
-}
-
 int gg_command_run(int argc, char **argv)
 {
     gg_run_options o = {.device = "host", .out = "gradgate-report.json", .repeats = 5,
@@ -78,7 +69,7 @@ int gg_command_run(int argc, char **argv)
         gg_run_free(&run);
         return gg_complain(status);
     }
-    gg_report_table(&run, stdout, terminal_width());
+    gg_report_table(&run, stdout, gg_terminal_width());
     printf("report: %s\n", o.out);
     int code = gg_verdict_exit(gg_run_verdict(&run));
     gg_run_free(&run);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 int gg_complain(gg_status status)
 {
@@ -46,4 +48,11 @@ int gg_next_option(int argc, char **argv, const struct option *options)
         gg_fail(GG_BAD_INPUT, "'gradgate %s' has no option %s: see 'gradgate help'", argv[0],
                 argv[at]);
     return c == ':' ? '?' : c;
+}
+
+int gg_terminal_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+    return size.ws_col;
 }

@@ -12,8 +12,14 @@
 enum { GG_EXIT_PASSED = 0, GG_EXIT_FAILED = 1, GG_EXIT_NOT_VERIFIED = 2, GG_EXIT_USAGE = 3 };
 
 int gg_command_run(int argc, char **argv);
+int gg_command_bench(int argc, char **argv);
+int gg_command_case(int argc, char **argv);
 int gg_command_report(int argc, char **argv);
 int gg_command_golden(int argc, char **argv);
+int gg_command_gate(int argc, char **argv);
+int gg_command_compare(int argc, char **argv);
+int gg_command_merge(int argc, char **argv);
+int gg_command_selftest(int argc, char **argv);
 int gg_command_list(int argc, char **argv);
 int gg_command_doctor(int argc, char **argv);
 
@@ -27,5 +33,8 @@ gg_status gg_parse_int(const char *option, const char *text, int low, int high, 
 /* getopt_long with our own messages: the option's character, -1 at the end, '?' after
  * GG_BAD_INPUT has been recorded. */
 int gg_next_option(int argc, char **argv, const struct option *options);
+
+/* Columns of the terminal behind standard output, 0 when it is none. */
+int gg_terminal_width(void);
 
 #endif

@@ -21,8 +21,26 @@ static const char manual[] =
     "    --certify N    cases whose truth is certified by MPFR (default 60, spread evenly)\n"
     "    --golden FILE  compare the output bits with those of a card\n"
     "    --threads N    host threads (default: all)\n"
-    "gradgate report REPORT [--markdown]       print stored evidence; exits with its verdict\n"
+    "gradgate case ID --suite S --kernel K [--device D]          one case and its checks\n"
+    "    --why          the element that explains the verdict: error, MPFR, largest terms\n"
+    "    --output NAME  explain this output; --element I,J,... this element of it\n"
+    "    --out FILE     a report too; --repeats, --golden, --threads as in run\n"
+    "gradgate report REPORT                    print stored evidence; exits with its verdict\n"
+    "    --markdown[=F] as Markdown; --junit F, --html F: for a CI server, for a browser\n"
+    "    --judge        judge again, under the limits that this build has\n"
+    "gradgate gate REPORT --baseline OLD       judge against a baseline and the own limits\n"
+    "    --bits exact   a changed bit fails; --commit C: the report must be of commit C\n"
+    "    --json F, --markdown F   the outcome for programs, for people\n"
+    "gradgate compare A B [--markdown]         two reports side by side, pair by pair\n"
+    "gradgate merge OUT IN...                  shards of one run become one report\n"
     "gradgate golden REPORT --out FILE         keep the output digests of a run\n"
+    "gradgate selftest [--device D] [--json F]   planted faults that must all be caught\n"
+    "    --list         the kinds of fault, their checks and mutants, as a table\n"
+    "    --control survivor|alarm   proof that the self-test can fail\n"
+    "gradgate bench --suite S --kernel K[,K2]|all [--device D]   speed, verified\n"
+    "    --reps N       timed runs a direction (default 15); --case GLOB, --threads N as in run\n"
+    "    --peers FILE   lines of a script in scripts/peers/: other people's kernels\n"
+    "    --out FILE     as JSON; --markdown FILE as Markdown\n"
     "gradgate list operators|kernels|suites|families|checks|limits\n"
     "gradgate doctor                           what this machine can do\n"
     "gradgate help | --version\n"
@@ -35,8 +53,12 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int, char **);
-    } commands[] = {{"run", gg_command_run},       {"report", gg_command_report},
-                    {"golden", gg_command_golden}, {"list", gg_command_list},
+    } commands[] = {{"run", gg_command_run},       {"bench", gg_command_bench},
+                    {"case", gg_command_case},
+                    {"report", gg_command_report}, {"gate", gg_command_gate},
+                    {"compare", gg_command_compare}, {"merge", gg_command_merge},
+                    {"golden", gg_command_golden}, {"selftest", gg_command_selftest},
+                    {"list", gg_command_list},
                     {"doctor", gg_command_doctor}};
     const char *name = argc > 1 ? argv[1] : "";
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of the write, like a full disk */
@@ -56,7 +78,7 @@ int main(int argc, char **argv)
         printf("gradgate %s (%s)\n%s\n", GG_VERSION, GG_COMMIT, GG_COMPILER);
         return GG_EXIT_PASSED;
     }
-    gg_fail(GG_BAD_INPUT, "%s%s%s: run, report, golden, list, doctor or help",
+    gg_fail(GG_BAD_INPUT, "%s%s%s: see 'gradgate help'",
             *name ? "unknown command '" : "name a command", name, *name ? "'" : "");
     return gg_complain(GG_BAD_INPUT);
 }

@@ -65,8 +65,8 @@ static inline GG_BOTH double gg_half_ulp(double value, gg_dtype dtype)
 }
 
 /* What an FP32 kernel may lose to underflow, in any output: 2^-126, below which ex2 and
- * sums flush or lose bits, times 2^6 for operands above 1. */
-#define GG_UNDERFLOW 0x1p-120
+ * sums flush or lose bits, times 2^12 for products and sums of operands above 1. */
+#define GG_UNDERFLOW 0x1p-114
 
 static inline GG_BOTH int gg_ratio_bin(double ratio)
 {

@@ -9,6 +9,19 @@
 #include "kernels/abi.h"
 #include "reports/record.h"
 
+/* A case that has been measured and judged against the truth, while its memory is still
+ * there. All data are in the backend's memory. */
+typedef struct gg_sight {
+    const gg_backend *backend;
+    const gg_operator *op;
+    const gg_problem *problem;
+    const gg_truth *truth;
+    const gg_tensor *first;   /* outputs of the first run, in declared order */
+} gg_sight;
+
+typedef void gg_observer(void *context, const gg_sight *sight,
+                         const gg_case_record *record);
+
 typedef struct gg_plan {
     const gg_backend *backend;
     const gg_suite *suite;
@@ -16,8 +29,11 @@ typedef struct gg_plan {
     uint64_t features;        /* bits that are on */
     int ablated;              /* feature to switch off for the pair, -1: none */
     int repeats;              /* runs on the same input, >= 1 */
-    int certify;              /* cases to certify by MPFR, spread over the suite */
+    int certify;              /* cases to certify by MPFR, spread over the suite; -1: not
+                                 even those that cost nothing */
     const gg_golden *golden;  /* NULL: none */
+    gg_observer *observe;     /* called once a case that was measured; NULL: nobody */
+    void *observer;           /* its context */
 } gg_plan;
 
 /* Certified when it is its turn, or when every element of the case is cheap. */

@@ -175,7 +175,7 @@ static gg_status run_cases(const gg_plan *plan, const int *chosen, int count,
         gg_case_record *record = &run->cases[run->count];
         gg_case_run(plan, chosen[i], &arena, record);
         run->count++;
-        status = gg_journal_append(journal, run, record);
+        if (journal != NULL) status = gg_journal_append(journal, run, record);
         gg_progress_step(&progress, record);
     }
     gg_progress_end(&progress);
@@ -199,14 +199,16 @@ static gg_status run_plan(const gg_run_options *options, gg_plan *plan, gg_run_r
     gg_journal *journal = NULL;
     double start = seconds_now();
     if (chosen == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the list of cases");
-    snprintf(path, sizeof path, "%s.journal", options->out);
+    bool keeps = options->out != NULL;
+    if (keeps) snprintf(path, sizeof path, "%s.journal", options->out);
     gg_status status = describe(options, plan, run);
     if (status == GG_OK) status = choose_cases(options, plan->suite, chosen, &count);
-    if (status == GG_OK) status = gg_journal_open(path, options->resume, run, &journal);
+    if (status == GG_OK && keeps)
+        status = gg_journal_open(path, options->resume, run, &journal);
     if (status == GG_OK) status = run_cases(plan, chosen, count, journal, run);
     run->place.seconds = seconds_now() - start;
     gg_environment_time(run->place.finished);
-    if (status == GG_OK) status = gg_report_write(run, options->out);
+    if (status == GG_OK && keeps) status = gg_report_write(run, options->out);
     gg_journal_close(journal, status == GG_OK);
     free(chosen);
     return status;
@@ -234,7 +236,8 @@ gg_status gg_run(const gg_run_options *options, gg_run_record *run)
     gg_backend backend;
     gg_golden golden = {.count = 0};
     gg_plan plan = {.backend = &backend, .suite = &suite, .repeats = options->repeats,
-                    .certify = options->certify};
+                    .certify = options->certify, .observe = options->observe,
+                    .observer = options->observer};
     int threads = options->threads > 0 ? options->threads : gg_processors();
     *run = (gg_run_record){.count = 0};
     GG_TRY(gg_suite_load(options->suite, &suite));

@@ -3,19 +3,21 @@
 #ifndef HARNESS_RUN_H
 #define HARNESS_RUN_H
 
-#include "reports/record.h"
+#include "harness/plan.h"
 
 typedef struct gg_run_options {
     const char *suite;    /* name or path */
     const char *kernel;   /* name of a built-in kernel */
     const char *device;   /* "host", "cuda", "cuda:1" */
     const char *glob;     /* of case ids; NULL: all */
-    const char *out;      /* path of the report */
+    const char *out;      /* path of the report; NULL: none, and no journal */
     const char *ablate;   /* feature; NULL: the kernel's first; "none" */
     const char *golden;   /* path; NULL: none */
     int repeats, certify, threads;
     int shard, shards;    /* 1 of 1: everything */
     bool resume;
+    gg_observer *observe; /* of each case (harness/plan.h); NULL: nobody */
+    void *observer;
 } gg_run_options;
 
 /* Runs, writes the report and fills `run` (free with gg_run_free). A status other than

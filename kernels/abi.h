@@ -45,9 +45,11 @@ typedef enum gg_repeat { GG_REPEAT_NOT_GUARANTEED = 0, GG_REPEAT_RUN_TO_RUN } gg
 /* The kernel's own limits for one output; the harness fails what exceeds them.
  * INFINITY means: stated to be unlimited. Loosening one needs a reason (limits_note). */
 typedef struct gg_limits {
-    double rmse_over_floor; /* RMSE / RMSE of the truth rounded to BF16; FP32: not judged */
+    double rmse_over_floor; /* BF16: RMSE / RMSE of the truth rounded to BF16 */
     double gauge_p99;       /* 99th percentile of |error| / (allowance + half an ulp) */
     double gauge_max;       /* largest of the same */
+    double rmse_f32;        /* FP32: RMSE / (rms of the allowance / 128), for the floor
+                               of FP32 lies far below what BF16 operands allow */
 } gg_limits;
 
 typedef struct gg_kernel {

@@ -45,6 +45,30 @@ typedef struct gg_point {
     bool agreed;
 } gg_point;
 
+/* One term of the sum that makes an element, and what it is a product of. */
+enum { GG_TERMS = 8, GG_TERM_FACTORS = 4 };
+
+typedef struct gg_term {
+    int64_t index;                  /* of the summed symbol */
+    double value;                   /* rounded once to binary64, but for a few ulp */
+    double factor[GG_TERM_FACTORS]; /* named by gg_terms.factor_name */
+} gg_term;
+
+/* The sum behind one element, for people who ask why it came out as it did. Masked terms
+ * are none. The exact value of the element is that of gg_reference.exact; `sum` differs
+ * from it by no more than the roundings of its terms. */
+typedef struct gg_terms {
+    const char *formula;  /* of one term: "sc P[i,j] (dP[i,j] - delta[i]) k[j,d]" */
+    const char *axes;     /* letters of the element's index: "brhjd"; NULL: those that
+                             its declared shape gives */
+    char letter;          /* of the summed index: 'j' */
+    const char *factor_name[GG_TERM_FACTORS]; /* NULL after the last */
+    gg_term largest[GG_TERMS]; /* NaN first, then by |value|; equal ones by index */
+    int count;            /* of largest */
+    int64_t total;        /* terms in the sum */
+    double sum, sum_abs;  /* of all terms, in ascending order of the index */
+} gg_terms;
+
 typedef struct gg_reference {
     /* Host truth; problem and truth in host memory. threads >= 1. */
     gg_status (*host)(const gg_problem *, const gg_truth *, int threads);
@@ -57,6 +81,9 @@ typedef struct gg_reference {
     /* Exponentials or multiply-adds that one point of `output` costs, so that a caller
      * can choose how many to ask for. */
     double (*exact_cost)(const gg_problem *, int output);
+    /* The terms of one element; problem in host memory. NULL: not told. */
+    gg_status (*terms)(const gg_problem *, int output, int64_t element, gg_terms *terms,
+                       int threads);
 } gg_reference;
 
 #ifdef __cplusplus

@@ -59,6 +59,16 @@ static void put_grid(const gg_grid *grid, FILE *out)
     if (grid->broken) fputs("\nincomplete: no memory for all rows\n", out);
 }
 
+void gg_view_markdown(const gg_view *view, FILE *out)
+{
+    for (int i = 0; i < view->line_count; i++) {
+        fputs(i == 0 ? "# " : "- ", out);
+        put_line(out, view->lines[i]);
+        fputs(i == 0 ? "\n\n" : "\n", out);
+    }
+    for (int g = 0; g < view->grid_count; g++) put_grid(&view->grids[g], out);
+}
+
 void gg_report_markdown(const gg_run_record *run, FILE *out)
 {
     gg_view view;
@@ -68,11 +78,6 @@ void gg_report_markdown(const gg_run_record *run, FILE *out)
         fputc('\n', out);
         return;
     }
-    for (int i = 0; i < view.line_count; i++) {
-        fputs(i == 0 ? "# " : "- ", out);
-        put_line(out, view.lines[i]);
-        fputs(i == 0 ? "\n\n" : "\n", out);
-    }
-    for (int g = 0; g < view.grid_count; g++) put_grid(&view.grids[g], out);
+    gg_view_markdown(&view, out);
     gg_view_free(&view);
 }

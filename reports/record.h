@@ -20,7 +20,7 @@ gg_verdict gg_verdict_worse(gg_verdict a, gg_verdict b);
 gg_verdict gg_judge(double value, double limit);
 const char *gg_verdict_name(gg_verdict verdict); /* "passed", "failed", "not verified" */
 
-enum { GG_MAX_CHECKS = 12, GG_MAX_FEATURES = 8 };
+enum { GG_MAX_CHECKS = 24, GG_MAX_FEATURES = 8 };
 
 /* One check of one output of one case. It passed when value <= limit. */
 typedef struct gg_check {
@@ -42,7 +42,7 @@ typedef struct gg_output_record {
     double truth_rms;
     double floor_rmse;        /* RMSE of the truth rounded to dtype: the physical limit */
     double allowance_rms;     /* rms of the allowance (reference/truth.h) */
-    double gauge_max;         /* largest |error| / (allowance + half an ulp + 2^-120) */
+    double gauge_max;         /* largest |error| / (allowance + half an ulp + 2^-114) */
     double gauge_p99;
     int64_t gauge_max_at;     /* flat index of gauge_max */
     double output_there, truth_there;

@@ -29,6 +29,11 @@ gg_status gg_report_evidence(const gg_run_record *run, uint64_t *digest);
 void gg_report_table(const gg_run_record *run, FILE *out, int width);
 void gg_report_markdown(const gg_run_record *run, FILE *out);
 
+/* JUnit XML: a testcase a case; failed is a failure, not verified an error. */
+void gg_report_junit(const gg_run_record *run, FILE *out);
+/* One HTML file without scripts or network, for a browser or a phone. */
+gg_status gg_report_html(const gg_run_record *run, FILE *out);
+
 /* The journal: one header line that identifies the run, then one line a finished case,
  * each synced before the next case starts. */
 typedef struct gg_journal gg_journal;

@@ -79,6 +79,12 @@ static void put_grid(const gg_grid *grid, FILE *out, int width)
     if (grid->broken) fprintf(out, "  incomplete: no memory for all rows\n");
 }
 
+void gg_view_table(const gg_view *view, FILE *out, int width)
+{
+    for (int i = 0; i < view->line_count; i++) fprintf(out, "%s\n", view->lines[i]);
+    for (int g = 0; g < view->grid_count; g++) put_grid(&view->grids[g], out, width);
+}
+
 void gg_report_table(const gg_run_record *run, FILE *out, int width)
 {
     gg_view view;
@@ -87,7 +93,6 @@ void gg_report_table(const gg_run_record *run, FILE *out, int width)
                 gg_message());
         return;
     }
-    for (int i = 0; i < view.line_count; i++) fprintf(out, "%s\n", view.lines[i]);
-    for (int g = 0; g < view.grid_count; g++) put_grid(&view.grids[g], out, width);
+    gg_view_table(&view, out, width);
     gg_view_free(&view);
 }

@@ -77,7 +77,10 @@ Test(table, failures_are_listed_and_bounded)
     expect(text, "reason 18\n", true);
     expect(text, "reason 19\n", false);
     expect(text, "reason 5\n", false);
-    expect(text, "--case shifted-N128-s009; 15 more", true);
+    expect(text,
+           "why: gradgate case shifted-N128-s009 --suite paper600 --kernel turbo --device "
+           "cuda --why; 15 more",
+           true);
     free(text);
     gg_run_free(&run);
 }

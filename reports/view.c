@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/grid.h"
 #include "reports/report.h"
 
 const char *gg_clean(const char *text, char *buffer, size_t size)
@@ -33,17 +34,14 @@ const char *gg_grid_cell(const char *row, int column, int *length)
     return row;
 }
 
-static gg_grid *start(gg_view *view, int left)
+gg_grid *gg_grid_start(gg_view *view, int left)
 {
     gg_grid *grid = &view->grids[view->grid_count++];
     grid->left = left;
     return grid;
 }
 
-static void add(gg_grid *grid, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add(gg_grid *grid, const char *format, ...)
+void gg_grid_add(gg_grid *grid, const char *format, ...)
 {
     char text[1200];
     va_list args;
@@ -65,7 +63,7 @@ static void add(gg_grid *grid, const char *format, ...)
     else grid->broken = true;
 }
 
-#define CLEAN(text) gg_clean(text, (char[400]){0}, 400)
+#define CLEAN GG_CLEAN
 
 static const char *figure(double value, char text[32])
 {
@@ -127,20 +125,20 @@ static bool one_family(const gg_summary *summary)
 
 static void accuracy(const gg_run_record *run, const gg_summary *summary, gg_view *view)
 {
-    gg_grid *grid = start(view, 2);
+    gg_grid *grid = gg_grid_start(view, 2);
     snprintf(grid->title, sizeof grid->title, "Error against the truth");
     if (!summary->row_count) {
         snprintf(grid->note, sizeof grid->note, "not run");
         return;
     }
     bool single = one_family(summary);
-    add(grid, "output\tfamily\tcases\trmse\ttruth rms\trmse/floor\tp99\tmax\tMPFR"
+    gg_grid_add(grid, "output\tfamily\tcases\trmse\ttruth rms\trmse/floor\tp99\tmax\tMPFR"
               "\tpoints\tcase of max");
     for (int i = 0; i < summary->row_count; i++) {
         const gg_summary_row *row = &summary->rows[i];
         if (single && !row->family[0]) continue;
         bool exact = row->rmse == 0 && row->floor_rmse == 0;
-        add(grid, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", CLEAN(row->output),
+        gg_grid_add(grid, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", CLEAN(row->output),
             CLEAN(family_name(row->family)), row->cases, FIGURE(row->rmse),
             FIGURE(row->truth_rms), exact ? "exact" : FIGURE(row->ratio),
             FIGURE(row->gauge_p99), FIGURE(row->gauge_max),
@@ -158,10 +156,10 @@ static void accuracy(const gg_run_record *run, const gg_summary *summary, gg_vie
 static void determinism(const gg_run_record *run, const gg_summary *summary,
                         gg_view *view)
 {
-    gg_grid *grid = start(view, 1);
+    gg_grid *grid = gg_grid_start(view, 1);
     snprintf(grid->title, sizeof grid->title, "Determinism: equal inputs, equal bits?");
     bool compared = false;
-    add(grid, "family\truns\tcases\tequal bits\trate excluded above");
+    gg_grid_add(grid, "family\truns\tcases\tequal bits\trate excluded above");
     for (int i = 0; i < summary->determinism_count; i++) {
         const gg_determinism_row *row = &summary->determinism[i];
         char equal[48] = "not run", rate[32] = "-";
@@ -171,7 +169,7 @@ static void determinism(const gg_run_record *run, const gg_summary *summary,
         }
         if (row->runs >= 2 && row->identical)
             snprintf(rate, sizeof rate, "%.2g %%", 100 * row->excluded);
-        add(grid, "%s\t%d\t%d\t%s\t%s", CLEAN(row->family), row->runs, row->cases,
+        gg_grid_add(grid, "%s\t%d\t%d\t%s\t%s", CLEAN(row->family), row->runs, row->cases,
             equal, rate);
     }
     if (compared)
@@ -195,7 +193,7 @@ static bool untouched(const gg_summary *summary, const char *output)
 
 static void ablation(const gg_run_record *run, const gg_summary *summary, gg_view *view)
 {
-    gg_grid *grid = start(view, 2);
+    gg_grid *grid = gg_grid_start(view, 2);
     snprintf(grid->title, sizeof grid->title, "Ablation: error saved by %s",
              run->ablation[0] ? CLEAN(run->ablation) : "a feature");
     if (!summary->ablation_count) {
@@ -203,17 +201,17 @@ static void ablation(const gg_run_record *run, const gg_summary *summary, gg_vie
         return;
     }
     bool single = one_family(summary);
-    add(grid, "output\tfamily\tpairs\trmse saved\t95 %% low\t95 %% high\toutcome");
+    gg_grid_add(grid, "output\tfamily\tpairs\trmse saved\t95 %% low\t95 %% high\toutcome");
     for (int i = 0; i < summary->ablation_count; i++) {
         const gg_ablation_row *row = &summary->ablation[i];
         if (single && !row->family[0]) continue;
         if (untouched(summary, row->output)) {
             if (single || !row->family[0])
-                add(grid, "%s\t%s\t%d\t-\t-\t-\tuntouched (equal in every pair)",
+                gg_grid_add(grid, "%s\t%s\t%d\t-\t-\t-\tuntouched (equal in every pair)",
                     CLEAN(row->output), CLEAN(family_name(row->family)), row->pairs);
             continue;
         }
-        add(grid, "%s\t%s\t%d\t%.2f %%\t%.2f %%\t%.2f %%\t%s%s", CLEAN(row->output),
+        gg_grid_add(grid, "%s\t%s\t%d\t%.2f %%\t%.2f %%\t%.2f %%\t%s%s", CLEAN(row->output),
             CLEAN(family_name(row->family)), row->pairs, 100 * row->mean,
             100 * row->low, 100 * row->high, gg_outcome_name(row->outcome),
             row->equal ? " (equal in every pair)" : "");
@@ -254,7 +252,7 @@ static int shape_head(const gg_summary *summary, gg_grid *grid, const char **nam
         strcat(head, "\t"); /* 8 names of 15 bytes fit */
         strcat(head, CLEAN(names[o]));
     }
-    add(grid, "%s", head);
+    gg_grid_add(grid, "%s", head);
     return count;
 }
 
@@ -276,14 +274,14 @@ static int shape_row(const gg_summary *summary, int from, const char *name,
     for (int o = 0; o < output_count; o++)
         length +=
             snprintf(text + length, sizeof text - (size_t)length, "\t%s", cells[o]);
-    add(grid, "%s", text);
+    gg_grid_add(grid, "%s", text);
     return i;
 }
 
 static void shapes(const gg_run_record *run, const gg_summary *summary, gg_view *view)
 {
     if (!summary->shape_count) return;
-    gg_grid *grid = start(view, 1);
+    gg_grid *grid = gg_grid_start(view, 1);
     bool varies[GG_MAX_SYMBOLS] = {false}, any = false;
     for (int i = 1; i < summary->shape_count; i++)
         for (int k = 0; k < GG_MAX_SYMBOLS; k++)
@@ -320,9 +318,9 @@ static void failures(const gg_run_record *run, gg_view *view)
 {
     int count = run->count - gg_run_count(run, GG_PASSED), shown = 0;
     if (!count) return;
-    gg_grid *grid = start(view, 3);
+    gg_grid *grid = gg_grid_start(view, 3);
     snprintf(grid->title, sizeof grid->title, "Not passed: %d", count);
-    add(grid, "case\tverdict\treason");
+    gg_grid_add(grid, "case\tverdict\treason");
     const char *first = NULL;
     for (int pass = 0; pass < 2; pass++) /* failed ones first */
         for (int i = 0; i < run->count && shown < GG_VIEW_FAILURES; i++) {
@@ -330,7 +328,7 @@ static void failures(const gg_run_record *run, gg_view *view)
             if (c->verdict == GG_PASSED || (c->verdict == GG_FAILED) != (pass == 0))
                 continue;
             if (!first) first = c->id;
-            add(grid, "%s\t%s\t%s", CLEAN(c->id), gg_verdict_name(c->verdict),
+            gg_grid_add(grid, "%s\t%s\t%s", CLEAN(c->id), gg_verdict_name(c->verdict),
                 c->reason[0] ? CLEAN(c->reason) : "no reason given");
             shown++;
         }
@@ -338,9 +336,9 @@ static void failures(const gg_run_record *run, gg_view *view)
     if (count > shown) snprintf(more, sizeof more, "; %d more are in the report",
                                 count - shown);
     snprintf(grid->note, sizeof grid->note,
-             "again: gradgate run --suite %s --kernel %s --device %s --case %s%s",
-             CLEAN(run->suite), CLEAN(run->kernel), CLEAN(run->device),
-             CLEAN(first ? first : ""), more);
+             "why: gradgate case %s --suite %s --kernel %s --device %s --why%s",
+             CLEAN(first ? first : ""), CLEAN(run->suite), CLEAN(run->kernel),
+             CLEAN(run->device), more);
 }
 
 gg_status gg_view_make(const gg_run_record *run, gg_view *view)

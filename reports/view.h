@@ -35,6 +35,10 @@ typedef struct gg_view {
 gg_status gg_view_make(const gg_run_record *run, gg_view *view);
 void gg_view_free(gg_view *view);
 
+/* The two renderings. `width` of the terminal, 0 when not one. */
+void gg_view_table(const gg_view *view, FILE *out, int width);
+void gg_view_markdown(const gg_view *view, FILE *out);
+
 /* Cell `column` of a row, not NUL-terminated; NULL after the last. */
 const char *gg_grid_cell(const char *row, int column, int *length);
 

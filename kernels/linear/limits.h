@@ -11,11 +11,12 @@
 #define GG_LINEAR_LIMITS_NOTE \
     "FP32 accumulation is far below the output's rounding; not calibrated"
 
-/* { rmse_over_floor, gauge_p99, gauge_max } */
+/* { rmse_over_floor, gauge_p99, gauge_max, rmse_f32 }; the last: 1.2 times the largest
+ * figure of linear60 */
 static const gg_limits gg_linear_limits[] = {
-    {1.05, 1.0, 1.0}, /* y */
-    {1.05, 1.0, 1.0}, /* dx */
-    {1.05, 1.0, 1.0}, /* dw */
+    {1.05, 1.0, 1.0, 1.9}, /* y */
+    {1.05, 1.0, 1.0, 2.2}, /* dx */
+    {1.05, 1.0, 1.0, 6.3}, /* dw */
 };
 
 #endif

@@ -10,6 +10,7 @@
 #include "kernels/arithmetic/threads.h"
 #include "kernels/linear/call.h"
 #include "kernels/linear/limits.h"
+#include "kernels/linear/mutant.h"
 #include "kernels/registry.h"
 
 enum { BLOCK = 64, TERMS = 256, ALIGN = 64 }; /* TERMS: of the sum, decoded at a time */
@@ -27,6 +28,7 @@ typedef struct product {
     int out_f32;
     const gg_lanes *lanes;
     char *workers;
+    gg_linear_slip slip;
 } product;
 
 typedef struct scratch {
@@ -58,6 +60,20 @@ static void load(const product *p, scratch *s, const gg_decoded *to, const view 
     }
 }
 
+/* One block of terms. A chain kept in BF16 is rounded after each step. */
+static void add_terms(const product *p, scratch *s, const gg_decoded *a,
+                      const gg_decoded *b, size_t rows, size_t width, size_t steps)
+{
+    int split = p->slip == GG_LINEAR_SLIP_SPLIT_BF16;
+    if (p->slip == GG_LINEAR_SLIP_BF16_SUM)
+        for (size_t k = 0; k < steps; k++)
+            gg_linear_bf16_step(s->out, BLOCK, a, b, k, rows, width);
+    else
+        p->lanes->chain(s->out, BLOCK, a, b, rows, width, steps);
+    for (size_t i = 0; split && i < BLOCK * BLOCK; i++)
+        s->out[i] = gg_bf16_to_float(gg_bf16_from_float(s->out[i]));
+}
+
 static void one_block(void *context, int64_t index, int worker)
 {
     const product *p = context;
@@ -77,21 +93,26 @@ static void one_block(void *context, int64_t index, int worker)
              (size_t[]){rows, count});
         load(p, s, &b, &p->b, (size_t[]){t, j0}, (size_t[]){p->terms, p->columns},
              (size_t[]){count, width});
-        p->lanes->chain(s->out, BLOCK, &a, &b, rows, width, count / GG_TC_TERMS);
+        add_terms(p, s, &a, &b, rows, width, count / GG_TC_TERMS);
     }
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
             size_t at = (i0 + i) * p->columns + j0 + j;
             float value = s->out[i * BLOCK + j];
             if (p->out_f32) ((float *)p->out)[at] = gg_float_canonical(value);
+            else if (p->slip == GG_LINEAR_SLIP_TRUNCATED)
+                ((uint16_t *)p->out)[at] = (uint16_t)(gg_float_bits(value) >> 16);
             else ((uint16_t *)p->out)[at] = gg_bf16_from_float(value);
         }
 }
 
-static void multiply(const gg_linear_call *c, product p)
+static void multiply(const gg_linear_call *c, product p, gg_linear_slip slip)
 {
     char *start = c->workspace;
     if (!p.out) return;
+    p.slip = slip;
+    if (slip == GG_LINEAR_SLIP_TAIL_DROPPED && p.terms > GG_TC_TERMS)
+        p.terms = p.terms / GG_TC_TERMS * GG_TC_TERMS;
     p.lanes = gg_lanes_best();
     p.workers = start + (ALIGN - (uintptr_t)start % ALIGN) % ALIGN;
     size_t blocks = (p.rows + BLOCK - 1) / BLOCK * ((p.columns + BLOCK - 1) / BLOCK);
@@ -103,22 +124,23 @@ static size_t workspace_bytes(const gg_call *call)
     return ALIGN + (size_t)(call->threads < 1 ? 1 : call->threads) * worker_bytes();
 }
 
-static int forward(const gg_call *call)
+int gg_linear_forward(const gg_call *call, gg_linear_slip slip)
 {
     gg_linear_call c;
     gg_linear_unpack(call, &c);
     size_t M = (size_t)c.M, N = (size_t)c.N, K = (size_t)c.K;
     multiply(&c, (product){.a = {c.x, K, 1},
-                           .b = {c.w, 1, K},
+                           .b = slip == GG_LINEAR_SLIP_W_TRANSPOSED
+                                    ? (view){c.w, N, 1} : (view){c.w, 1, K},
                            .rows = M,
                            .columns = N,
                            .terms = K,
                            .out = c.y,
-                           .out_f32 = c.y_f32});
+                           .out_f32 = c.y_f32}, slip);
     return 0;
 }
 
-static int backward(const gg_call *call)
+int gg_linear_backward(const gg_call *call, gg_linear_slip slip)
 {
     gg_linear_call c;
     gg_linear_unpack(call, &c);
@@ -130,16 +152,20 @@ static int backward(const gg_call *call)
                            .columns = K,
                            .terms = N,
                            .out = c.dx,
-                           .out_f32 = c.dx_f32});
+                           .out_f32 = c.dx_f32}, slip);
     multiply(&c, (product){.a = {c.dy, 1, N},
-                           .b = {c.x, K, 1},
+                           .b = {c.x, slip == GG_LINEAR_SLIP_DW_OPERAND ? 0 : K, 1},
                            .rows = N,
                            .columns = K,
                            .terms = M,
                            .out = c.dw,
-                           .out_f32 = c.dw_f32});
+                           .out_f32 = c.dw_f32}, slip);
     return 0;
 }
+
+static int forward(const gg_call *call) { return gg_linear_forward(call, 0); }
+
+static int backward(const gg_call *call) { return gg_linear_backward(call, 0); }
 
 const gg_kernel gg_linear_plain_twin = {
     .abi_version = GG_ABI_VERSION,

@@ -123,10 +123,11 @@ Test(plain_twin, refusals)
     f.nk[1] = 8;
     cr_assert_not_null(gg_linear_refuse(&f.call));
     f.nk[1] = 7;
-    f.out[2].dtype = (DLDataType){kDLBfloat, 16, 1};
-    cr_assert_not_null(gg_linear_refuse(&f.call));
-    f.outputs[0] = NULL;
+    f.out[2].dtype = (DLDataType){kDLBfloat, 16, 1}; /* each output has its own type */
     cr_assert_null(gg_linear_refuse(&f.call));
+    f.out[2].dtype = (DLDataType){kDLFloat, 64, 1};
+    cr_assert_not_null(gg_linear_refuse(&f.call));
+    f.out[2].dtype = (DLDataType){kDLBfloat, 16, 1};
     f.mk[0] = 0;
     cr_assert_not_null(gg_linear_refuse(&f.call));
 }

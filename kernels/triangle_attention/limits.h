@@ -8,20 +8,21 @@
 
 #include "kernels/abi.h"
 
-/* Calibrated: 1.2 times the largest figure of naive, recompute and turbo over probes,
- * smoke600 and twin300 (host twins, whose bits are the card's). The extremes come from
- * small cases, where few errors average, and from one_hot and two_keys, whose probability
- * roundings are all alike. */
+/* Calibrated: about 1.2 times the largest figure of naive, recompute and turbo over
+ * probes, smoke600, twin300, paper600 and families600 (reports/h200/). The largest ratios
+ * and percentiles come from small cases, where few errors average, and from one_hot and
+ * two_keys, whose probability roundings are all alike; the largest single errors from
+ * heavy tails at full size. */
 #define GG_TA_LIMITS_NOTE \
-    "1.2 times the largest honest figure over probes, smoke600 and twin300"
+    "1.2 times the largest honest figure over probes, smoke600, twin300, paper600, families600"
 
-/* { rmse_over_floor, gauge_p99, gauge_max } */
+/* { rmse_over_floor, gauge_p99, gauge_max, rmse_f32 } */
 static const gg_limits gg_ta_limits[] = {
-    {2.3, 0.86, 1.05},      /* o */
-    {3.8, 0.35, 0.76},      /* dq */
-    {2.4, 0.51, 0.73},      /* dk */
-    {2.2, 1.15, 1.27},      /* dv */
-    {INFINITY, 0.26, 0.46}, /* dbias: FP32, whose floor lies far below the error of dS */
+    {2.3, 0.86, 1.25, INFINITY}, /* o */
+    {3.8, 0.35, 1.00, 8.4}, /* dq */
+    {2.4, 0.51, 0.95, 6.9}, /* dk */
+    {2.2, 1.15, 1.65, 31}, /* dv */
+    {INFINITY, 0.26, 0.46, 3.8}, /* dbias */
 };
 
 #endif

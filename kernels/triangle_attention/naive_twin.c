@@ -8,9 +8,9 @@
 #include "kernels/arithmetic/tensor_core.h"
 #include "kernels/registry.h"
 #include "kernels/triangle_attention/limits.h"
-#include "kernels/triangle_attention/twin.h"
+#include "kernels/triangle_attention/mutant.h"
 
-static const gg_ta_plan plan = {.whole_rows = 1, .chunks = 1};
+const gg_ta_plan gg_ta_naive_plan = {.whole_rows = 1, .chunks = 1};
 
 /* Row sums of n terms: lane c adds terms c, c + 32, ... ascending; then lanes fold. */
 static float fold(float lane[32])
@@ -41,6 +41,7 @@ static void softmax(const gg_ta_twin *twin, gg_ta_scratch *s, float *p)
     float m = -INFINITY;
     twin->lanes->logits(p, p, s->bias, s->valid, twin->call.c1, s->Np);
     for (size_t j = 0; j < N; j++) m = p[j] > m ? p[j] : m;
+    if (gg_ta_slips(twin, GG_TA_SLIP_NO_MAX)) m = 0;
     twin->lanes->weights(p, p, s->valid, m == -INFINITY ? 0 : m, s->Np);
     float l = sum_of(p, N);
     float inv = l == 0 ? 0 : 1 / l;
@@ -55,23 +56,23 @@ static void probabilities(const gg_ta_twin *twin, gg_ta_scratch *s, int b, int h
 {
     gg_decoded q = gg_ta_part(&s->q, i0, 0);
     memset(s->s, 0, count * s->W * sizeof *s->s);
-    twin->lanes->chain(s->s, s->W, &q, &s->kT, count, s->Np, s->Dp / GG_TC_TERMS);
+    gg_ta_chain(twin, GG_TA_S)(s->s, s->W, &q, &s->kT, count, s->Np, s->Dp / GG_TC_TERMS);
     for (size_t i = 0; i < count; i++) {
         size_t at = i * s->W;
-        gg_ta_load_bias(&twin->call, s, b, h, (int)(i0 + i), 0, s->Np);
+        gg_ta_load_bias(twin, s, b, h, (int)(i0 + i), 0, s->Np);
         softmax(twin, s, s->s + at);
         twin->lanes->round(s->p.value + at, s->p.exponent + at, s->s + at, s->Np);
     }
     gg_ta_clear_rows(&s->p, count, gg_ta_pad(count), s->Np);
 }
 
-static void forward_head(const gg_ta_twin *twin, gg_ta_scratch *s, int b, int r, int h,
+void gg_ta_naive_forward(const gg_ta_twin *twin, gg_ta_scratch *s, int b, int r, int h,
                          float *slab)
 {
     const gg_ta_call *c = &twin->call;
     size_t N = (size_t)c->N, D = (size_t)c->D, offset = gg_ta_offset(c, b, r, h);
     (void)slab;
-    gg_ta_load_valid(c, s, b, r);
+    gg_ta_load_valid(twin, s, b, r);
     gg_ta_load_rows(twin, s, &s->q, c->q + offset * D, 0);
     gg_ta_load_columns(twin, s, &s->kT, c->k + offset * D, 1);
     gg_ta_load_rows(twin, s, &s->v, c->v + offset * D, 1);
@@ -79,7 +80,7 @@ static void forward_head(const gg_ta_twin *twin, gg_ta_scratch *s, int b, int r,
         size_t count = gg_ta_min(GG_TA_TILE, N - i0), steps = s->Np / GG_TC_TERMS;
         probabilities(twin, s, b, h, i0, count);
         memset(s->acc, 0, count * s->Dp * sizeof *s->acc);
-        twin->lanes->chain(s->acc, s->Dp, &s->p, &s->v, count, s->Dp, steps);
+        gg_ta_chain(twin, GG_TA_O)(s->acc, s->Dp, &s->p, &s->v, count, s->Dp, steps);
         for (size_t i = 0; c->o && i < count; i++)
             for (size_t d = 0; d < D; d++)
                 gg_ta_store(c->o, 0, (offset + i0 + i) * D + d, s->acc[i * s->Dp + d]);
@@ -95,6 +96,7 @@ static void score_gradients(const gg_ta_twin *twin, gg_ta_scratch *s, size_t i0,
         size_t at = i * s->W;
         float *p = s->s + at, *ds = s->dp + at;
         float delta = sum_of_products(p, ds, N);
+        if (gg_ta_slips(twin, GG_TA_SLIP_NO_DELTA)) delta = 0;
         for (size_t j = 0; j < s->Np; j++)
             ds[j] = s->valid[j] ? p[j] * (ds[j] - delta) : 0;
         twin->lanes->round(s->ds.value + at, s->ds.exponent + at, ds, s->Np);
@@ -117,13 +119,13 @@ static void load_operands(const gg_ta_twin *twin, gg_ta_scratch *s, size_t offse
     gg_ta_load_columns(twin, s, &s->vT, c->v + first, 1);
 }
 
-static void backward_head(const gg_ta_twin *twin, gg_ta_scratch *s, int b, int r, int h,
+void gg_ta_naive_backward(const gg_ta_twin *twin, gg_ta_scratch *s, int b, int r, int h,
                           float *slab)
 {
     const gg_ta_call *c = &twin->call;
     const gg_lanes *lanes = twin->lanes;
     size_t N = (size_t)c->N, D = (size_t)c->D, offset = gg_ta_offset(c, b, r, h);
-    gg_ta_load_valid(c, s, b, r);
+    gg_ta_load_valid(twin, s, b, r);
     load_operands(twin, s, offset);
     memset(s->dvT, 0, s->Dp * s->W * sizeof *s->dvT);
     memset(s->dkT, 0, s->Dp * s->W * sizeof *s->dkT);
@@ -150,17 +152,17 @@ static void backward_head(const gg_ta_twin *twin, gg_ta_scratch *s, int b, int r
 
 static size_t workspace_bytes(const gg_call *call)
 {
-    return gg_ta_twin_workspace(call, &plan);
+    return gg_ta_twin_workspace(call, &gg_ta_naive_plan);
 }
 
 static int forward(const gg_call *call)
 {
-    return gg_ta_run_forward(call, &plan, forward_head);
+    return gg_ta_run_forward(call, &gg_ta_naive_plan, gg_ta_naive_forward);
 }
 
 static int backward(const gg_call *call)
 {
-    return gg_ta_run_backward(call, &plan, backward_head);
+    return gg_ta_run_backward(call, &gg_ta_naive_plan, gg_ta_naive_backward);
 }
 
 const gg_kernel gg_ta_naive_twin = {

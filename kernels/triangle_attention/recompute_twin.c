@@ -5,21 +5,21 @@
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/twin.h"
 
-static const gg_ta_plan plan = {.chunks = 1, .dq_in_parts = 0};
+const gg_ta_plan gg_ta_recompute_plan = {.chunks = 1, .dq_in_parts = 0};
 
 static size_t workspace_bytes(const gg_call *call)
 {
-    return gg_ta_twin_workspace(call, &plan);
+    return gg_ta_twin_workspace(call, &gg_ta_recompute_plan);
 }
 
 static int forward(const gg_call *call)
 {
-    return gg_ta_run_forward(call, &plan, gg_ta_online_forward);
+    return gg_ta_run_forward(call, &gg_ta_recompute_plan, gg_ta_online_forward);
 }
 
 static int backward(const gg_call *call)
 {
-    return gg_ta_run_backward(call, &plan, gg_ta_tiled_backward);
+    return gg_ta_run_backward(call, &gg_ta_recompute_plan, gg_ta_tiled_backward);
 }
 
 const gg_kernel gg_ta_recompute_twin = {

@@ -5,21 +5,21 @@
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/twin.h"
 
-static const gg_ta_plan plan = {.chunks = GG_TA_CHUNKS, .dq_in_parts = 1};
+const gg_ta_plan gg_ta_turbo_plan = {.chunks = GG_TA_CHUNKS, .dq_in_parts = 1};
 
 static size_t workspace_bytes(const gg_call *call)
 {
-    return gg_ta_twin_workspace(call, &plan);
+    return gg_ta_twin_workspace(call, &gg_ta_turbo_plan);
 }
 
 static int forward(const gg_call *call)
 {
-    return gg_ta_run_forward(call, &plan, gg_ta_online_forward);
+    return gg_ta_run_forward(call, &gg_ta_turbo_plan, gg_ta_online_forward);
 }
 
 static int backward(const gg_call *call)
 {
-    return gg_ta_run_backward(call, &plan, gg_ta_tiled_backward);
+    return gg_ta_run_backward(call, &gg_ta_turbo_plan, gg_ta_tiled_backward);
 }
 
 const gg_kernel gg_ta_turbo_twin = {

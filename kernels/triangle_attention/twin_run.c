@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kernels/arithmetic/bf16.h"
 #include "kernels/arithmetic/threads.h"
-#include "kernels/triangle_attention/twin.h"
+#include "kernels/triangle_attention/mutant.h"
 
 enum { ALIGN = 64 };
 
@@ -112,6 +113,8 @@ static void prepare(gg_ta_twin *twin, const gg_call *call, const gg_ta_plan *pla
     twin->workers = start;
     start += (size_t)twin->call.threads * twin->worker_bytes;
     twin->slabs = (float *)(void *)start;
+    if (plan->fault && plan->fault->lanes) twin->lanes = plan->fault->lanes;
+    if (plan->fault && plan->fault->call) plan->fault->call(&twin->call);
 }
 
 static void forward_one(void *context, int64_t index, int worker)
@@ -144,7 +147,8 @@ static void backward_chunk(void *context, int64_t index, int worker)
     float *slab = c->dbias ? twin->slabs + (size_t)index * square : NULL;
     gg_ta_scratch s;
     layout(&s, twin->workers + (size_t)worker * twin->worker_bytes, c, &twin->plan);
-    if (slab) memset(slab, 0, square * sizeof *slab);
+    if (slab && !gg_ta_slips(twin, GG_TA_SLIP_SLAB_NOT_CLEARED))
+        memset(slab, 0, square * sizeof *slab);
     for (int r = first; r < end; r++)
         twin->head(twin, &s, bh / c->H, r, bh % c->H, slab);
 }
@@ -158,9 +162,12 @@ static void add_slabs(void *context, int64_t index, int worker)
     size_t bh = (size_t)index / N, i = (size_t)index % N;
     float *sum = twin->slabs + (bh * chunks * N + i) * N;
     (void)worker;
+    int narrow = gg_ta_slips(twin, GG_TA_SLIP_SLAB_BF16);
     for (size_t chunk = 1; chunk < chunks; chunk++) {
         const float *slab = sum + chunk * N * N;
         for (size_t j = 0; j < N; j++) sum[j] += slab[j];
+        for (size_t j = 0; narrow && j < N; j++)
+            sum[j] = gg_bf16_to_float(gg_bf16_from_float(sum[j]));
     }
     for (size_t j = 0; j < N; j++)
         gg_ta_store(c->dbias, c->dbias_f32, (size_t)index * N + j, sum[j]);

@@ -1,0 +1,134 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# gradgate case as a person uses it: exit codes, one-line errors, the element that explains
+# a verdict. usage: case_test.sh BUILD (with planted/gradgate in it)
+set -u
+build=$1
+gradgate=$(cd "$build" && pwd)/gradgate
+planted=$(cd "$build" && pwd)/planted/gradgate
+here=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+ok() { passed=$((passed + 1)); }
+no() { failed=$((failed + 1)); echo "FAILED: $1"; }
+
+# refuses CODE TEXT ARGUMENT...: exit code, exactly one line on stderr holding TEXT,
+# nothing on stdout.
+refuses() {
+    want=$1 text=$2
+    shift 2
+    (cd "$work" && "$gradgate" "$@" >out 2>err)
+    code=$?
+    if [ "$code" -ne "$want" ]; then no "'$*' exits $code, not $want: $(cat "$work/err")"
+    elif [ "$(wc -l <"$work/err")" -ne 1 ] || [ -s "$work/out" ]; then
+        no "'$*' prints more than one line"
+    elif ! grep -qF -- "$text" "$work/err"; then
+        no "'$*' says '$(cat "$work/err")', not '$text'"
+    else ok; fi
+}
+
+# exits CODE ARGUMENT...: leaves stdout in out
+exits() {
+    want=$1
+    shift
+    (cd "$work" && "$gradgate" "$@" >out 2>err)
+    code=$?
+    if [ "$code" -eq "$want" ]; then ok; else
+        no "'$*' exits $code, not $want: $(cat "$work/err"; tail -n 3 "$work/out")"
+    fi
+}
+
+# says PATTERN: the last output has a line that matches
+says() { if grep -qE -- "$1" "$work/out"; then ok; else no "no line matches '$1'"; fi; }
+hides() { if grep -qE -- "$1" "$work/out"; then no "a line matches '$1'"; else ok; fi; }
+
+smoke="--suite smoke600 --kernel turbo --device host"
+one="case normal-N24-D16-s000 $smoke"
+
+echo "case: bad input"
+refuses 3 "takes one ID" case $smoke
+refuses 3 "takes one ID" case a b $smoke
+refuses 3 "needs --suite" case a --kernel turbo
+refuses 3 "needs --kernel" case a --suite smoke600
+refuses 3 "has no option" case a --frob
+refuses 3 "needs a value" case a --suite
+refuses 3 "nearest are normal-N24-D16-s000, " case normal-N24-D16-s00 $smoke
+refuses 3 "has no case '*'" case '*' $smoke
+refuses 3 "has no case ''" case '' $smoke
+refuses 3 "nosuch" case a --suite nosuch --kernel turbo
+refuses 3 "no kernel 'fast'" case normal-N24-D16-s000 --suite smoke600 --kernel fast
+refuses 3 "unknown device" $one --device x
+refuses 3 "choose one of o dq dk dv dbias" $one --output dz --why
+refuses 3 "needs --output" $one --element 0,0,0,0,0
+for element in '' 0 0,0,0,0 0,0,0,0,0,0 0,0,0,0,x '0,0,0,0,' -1,0,0,0,0 ' 0,0,0,0,0' \
+    '[0,0,0,0,0' 0,0,0,0,0]; do
+    refuses 3 "takes 5 numbers" $one --output dq --element "$element"
+done
+refuses 3 "is outside dq[B=1,R=24,H=4,N=24,D=16]" $one --output dq --element 0,0,4,0,0
+refuses 3 "is outside dbias[B=1,H=4,N=24,N=24]" $one --output dbias --element 1,0,0,0
+refuses 3 "is outside" $one --output dq --element 0,0,0,0,99999999999999999999
+refuses 3 "--repeats takes" $one --repeats 0
+refuses 3 "/nonexistent" $one --out /nonexistent/r.json
+
+echo "case: checks and verdicts"
+exits 0 $one
+says '^passed  turbo on host  smoke600  normal-N24-D16-s000$'
+says '^  B=1 R=24 H=4 N=24 D=16  seed 0  5 runs'
+says '^  dq +pattern +0 +0  passed$'
+says '^ +rmse .* unlimited  passed$'
+hides '^why'
+left=$(cd "$work" && echo *)
+if [ "$left" = "err out" ]; then ok; else no "case leaves files: $left"; fi
+exits 2 $one --repeats 1
+says '^not verified  turbo'
+says 'repeat +- +-  not verified: one run'
+exits 2 $one --repeats 1 --why
+says '^  reading: '
+exits 0 $one --out case.json
+says '^report: case.json$'
+exits 0 report case.json
+exits 0 case normal-M1-N3-K15-s000 --suite linear60 --kernel plain --why
+says '^why: (y|dx|dw) at [mnk]=[0-9]+ [mnk]=[0-9]+  \(largest error over its allowance\)$'
+
+echo "case: the element asked for"
+exits 0 $one --output dq --element 0,3,1,17,5
+says '^why: dq at b=0 r=3 h=1 i=17 d=5  \(as asked\)$'
+says '^  kernel  .*0x[01]\.?[0-9a-f]*p.* bits 0x[0-9a-f]{4} \(bf16\)$'
+says '^  MPFR  .*  agreed at [0-9]+ bits$'
+says '^  error .* ulp of bf16; .* of what is allowed'
+says '^  sum over j of sc P\[i,j\] \(dP\[i,j\] - delta\[i\]\) k\[j,d\]: 24 terms$'
+says '^ +largest +term +share +P +dP +delta +k$'
+says '^ +16 more '
+says 'cancellation factor [0-9]'
+exits 0 $one --output dk --element '[0,3,1,17,5]'
+says '^why: dk at b=0 r=3 h=1 j=17 d=5 '
+exits 0 $one --output dbias --element 0,1,17,5
+says '^why: dbias at b=0 h=1 i=17 j=5 '
+says 'bits 0x[0-9a-f]{8} \(f32\)$'
+says '^  sum over r '
+exits 0 $one --why --output o
+says '^why: o at .*largest error over its allowance'
+cp "$work/out" "$work/first"
+exits 0 $one --why --output o --threads 1
+sed 1,2d "$work/first" >"$work/a"
+sed 1,2d "$work/out" >"$work/b"
+if cmp -s "$work/a" "$work/b"; then ok; else no "threads change the explanation"; fi
+
+echo "case: a failed check"
+golden=$here/cases/golden/turbo-twin300.txt
+line=$("$planted" run --device host --suite twin300 --kernel turbo --golden "$golden" \
+    --repeats 2 --ablate none --certify 0 --out "$work/planted.json" | grep '^  why: ')
+id=$(echo "$line" | sed 's/^ *why: gradgate case \([^ ]*\) .*/\1/')
+if [ -n "$id" ]; then ok; else no "the table does not point to a case: '$line'"; fi
+(cd "$work" && "$planted" case "$id" --device host --suite twin300 --kernel turbo \
+    --golden "$golden" --why >out 2>err)
+code=$?
+if [ $code -eq 1 ]; then ok; else no "the planted twin exits $code: $(cat "$work/err")"; fi
+says '^failed  turbo on host  twin300  '
+says 'golden +1 +0  failed: bits differ'
+says '\(first failed check: golden\)$'
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 60 ]

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gradgate case: runs one case, prints its checks, and with --why the element that
+ * explains the verdict. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/commands.h"
+#include "harness/nearest.h"
+#include "harness/run.h"
+#include "harness/why.h"
+
+static const struct option options[] = {
+    {"suite", required_argument, NULL, 's'},   {"kernel", required_argument, NULL, 'k'},
+    {"device", required_argument, NULL, 'd'},  {"repeats", required_argument, NULL, 'n'},
+    {"out", required_argument, NULL, 'o'},     {"threads", required_argument, NULL, 't'},
+    {"golden", required_argument, NULL, 'g'},  {"output", required_argument, NULL, 'u'},
+    {"element", required_argument, NULL, 'e'}, {"why", no_argument, NULL, 'w'},
+    {NULL, 0, NULL, 0}};
+
+typedef struct request {
+    gg_run_options run;
+    const char *id, *output, *element;
+    bool why;
+} request;
+
+static gg_status parse(int argc, char **argv, request *r)
+{
+    gg_run_options *o = &r->run;
+    for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
+        switch (c) {
+        case 's': o->suite = optarg; break;
+        case 'k': o->kernel = optarg; break;
+        case 'd': o->device = optarg; break;
+        case 'o': o->out = optarg; break;
+        case 'g': o->golden = optarg; break;
+        case 'u': r->output = optarg; break;
+        case 'e': r->element = optarg; break;
+        case 'w': r->why = true; break;
+        case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
+        case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;
+        default: return GG_BAD_INPUT;
+        }
+    }
+    if (argc - optind != 1)
+        return gg_fail(GG_BAD_INPUT, "case takes one ID, not %d: see 'gradgate help'",
+                       argc - optind);
+    r->id = argv[optind];
+    if (o->suite == NULL)
+        return gg_fail(GG_BAD_INPUT, "case needs --suite: see 'gradgate list suites'");
+    if (o->kernel == NULL)
+        return gg_fail(GG_BAD_INPUT, "case needs --kernel: see 'gradgate list kernels'");
+    if (r->element != NULL && r->output == NULL)
+        return gg_fail(GG_BAD_INPUT, "--element needs --output: of which output?");
+    r->why = r->why || r->output != NULL;
+    return GG_OK;
+}
+
+static gg_status find_case(const gg_suite *suite, const char *id, const gg_case **found)
+{
+    char nearest[400];
+    for (int i = 0; i < suite->count; i++)
+        if (strcmp(suite->cases[i].id, id) == 0) {
+            *found = &suite->cases[i];
+            return GG_OK;
+        }
+    gg_nearest_cases(suite, id, nearest, sizeof nearest);
+    return gg_fail(GG_BAD_INPUT, "suite %s has no case '%s': the nearest are %s",
+                   suite->name, id, nearest);
+}
+
+static gg_status find_output(const gg_operator *op, const char *name, int *output)
+{
+    char known[160] = "";
+    size_t used = 0;
+    *output = gg_tensor_find(op->outputs, name);
+    if (*output >= 0) return GG_OK;
+    for (int o = 0; op->outputs[o].name != NULL && used < sizeof known; o++)
+        used += (size_t)snprintf(known + used, sizeof known - used, " %s",
+                                 op->outputs[o].name);
+    return gg_fail(GG_BAD_INPUT, "operator %s has no output '%s': choose one of%s",
+                   op->name, name, known);
+}
+
+/* "dq[B=1,R=24,H=4,N=24,D=16]" */
+static void print_shape(const gg_operator *op, int output, const gg_tensor *t, char *text,
+                        size_t size)
+{
+    const gg_tensor_decl *decl = &op->outputs[output];
+    size_t used = (size_t)snprintf(text, size, "%s[", decl->name);
+    for (int i = 0; i < t->ndim && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%c=%" PRId64, i ? "," : "",
+                                 decl->shape[i], t->shape[i]);
+    if (used < size) snprintf(text + used, size - used, "]");
+}
+
+/* The flat index of "0,3,1,17,5", in brackets or not (reasons print them in brackets). */
+static gg_status find_element(const gg_operator *op, int output, const gg_tensor *t,
+                              const char *text, int64_t *element)
+{
+    char shape[160];
+    const char *at = *text == '[' ? text + 1 : text;
+    bool inside = true;
+    int count = 0;
+    *element = 0;
+    print_shape(op, output, t, shape, sizeof shape);
+    for (; count < t->ndim && *at >= '0' && *at <= '9'; count++) {
+        char *end;
+        long long index = strtoll(at, &end, 10);
+        inside = inside && index < t->shape[count];
+        if (inside) *element = *element * t->shape[count] + index;
+        at = *end == ',' && count + 1 < t->ndim ? end + 1 : end;
+    }
+    bool closed = *text != '[' || *at == ']';
+    if (*text == '[' && closed) at++;
+    if (count != t->ndim || !closed || *at != '\0')
+        return gg_fail(GG_BAD_INPUT, "--element takes %d numbers, an index of %s, not '%s'",
+                       t->ndim, shape, text);
+    if (!inside)
+        return gg_fail(GG_BAD_INPUT, "element %s is outside %s", text, shape);
+    return GG_OK;
+}
+
+/* Refuses what does not exist before anything is measured. */
+static gg_status resolve(request *r, const gg_suite *suite, gg_why *why)
+{
+    const gg_case *what = NULL;
+    *why = (gg_why){.output = -1, .element = -1};
+    GG_TRY(find_case(suite, r->id, &what));
+    r->run.glob = r->id; /* ids hold no * ? [ */
+    r->run.certify = suite->count;
+    if (r->output == NULL) return GG_OK;
+    GG_TRY(find_output(suite->op, r->output, &why->output));
+    if (r->element == NULL) return GG_OK;
+    gg_tensor t = gg_tensor_make(suite->op, &suite->op->outputs[why->output], what->extent,
+                                 what->output_dtype[why->output]);
+    return find_element(suite->op, why->output, &t, r->element, &why->element);
+}
+
+static void print_head(const gg_run_record *run, const gg_case_record *c)
+{
+    printf("%s  %s on %s  %s  %s\n ", gg_verdict_name(c->verdict), run->kernel, run->device,
+           run->suite, c->id);
+    for (int i = 0; run->symbols[i] != '\0'; i++)
+        printf(" %c=%" PRId64, run->symbols[i], c->extent[i]);
+    printf("  seed %" PRIu64 "  %d run%s  %.2f s\n", c->seed, c->runs,
+           c->runs == 1 ? "" : "s", c->seconds);
+    if (c->verdict != GG_PASSED) printf("  %s\n", c->reason);
+}
+
+static void print_number(double value)
+{
+    if (isinf(value) && value > 0) printf("  %12s", "unlimited");
+    else if (isnan(value)) printf("  %12s", "-");
+    else printf("  %12.6g", value);
+}
+
+static void print_checks(const gg_case_record *c)
+{
+    int wide = 5;
+    if (c->output_count == 0) return;
+    for (int o = 0; o < c->output_count; o++)
+        for (int k = 0; k < c->outputs[o].check_count; k++) {
+            int length = (int)strlen(c->outputs[o].checks[k].name);
+            if (length > wide) wide = length;
+        }
+    printf("\n  %-8s  %-*s  %12s  %12s  %s\n", "output", wide, "check", "value", "limit",
+           "verdict");
+    for (int o = 0; o < c->output_count; o++)
+        for (int k = 0; k < c->outputs[o].check_count; k++) {
+            const gg_check *check = &c->outputs[o].checks[k];
+            printf("  %-8s  %-*s", k == 0 ? c->outputs[o].name : "", wide, check->name);
+            print_number(check->value);
+            print_number(check->limit);
+            printf("  %s%s%s\n", gg_verdict_name(check->verdict),
+                   check->note[0] ? ": " : "", check->note);
+        }
+}
+
+/* An explanation that could not be given is said on stderr; it never turns into a pass. */
+static int conclude(const request *r, const gg_why *why, gg_verdict verdict)
+{
+    int code = gg_verdict_exit(verdict);
+    if (!r->why) return code;
+    gg_why_print(why, stdout);
+    if (why->status == GG_OK) return code;
+    fflush(stdout);
+    fprintf(stderr, "gradgate: no explanation: %s\n", why->message);
+    return code == GG_EXIT_PASSED ? GG_EXIT_NOT_VERIFIED : code;
+}
+
+int gg_command_case(int argc, char **argv)
+{
+    request r = {.run = {.device = "host", .repeats = 5, .shard = 1, .shards = 1}};
+    gg_run_record run = {.count = 0};
+    gg_suite suite = {.count = 0};
+    gg_why why;
+    gg_status status = parse(argc, argv, &r);
+    if (status == GG_OK) status = gg_suite_load(r.run.suite, &suite);
+    if (status == GG_OK) status = resolve(&r, &suite, &why);
+    gg_suite_free(&suite);
+    if (status != GG_OK) return gg_complain(status);
+    if (r.why) {
+        r.run.observe = gg_why_observe;
+        r.run.observer = &why;
+    }
+    status = gg_run(&r.run, &run);
+    if (status != GG_OK) {
+        gg_run_free(&run);
+        return gg_complain(status);
+    }
+    print_head(&run, &run.cases[0]);
+    print_checks(&run.cases[0]);
+    int code = conclude(&r, &why, gg_run_verdict(&run));
+    if (r.run.out != NULL) printf("report: %s\n", r.run.out);
+    gg_run_free(&run);
+    return code;
+}

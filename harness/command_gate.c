@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gradgate gate and gradgate compare: two reports against each other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/commands.h"
+#include "harness/gate.h"
+#include "reports/file_out.h"
+#include "reports/report.h"
+
+static gg_status markdown_file(const void *context, FILE *file)
+{
+    gg_gate_markdown(context, file);
+    return GG_OK;
+}
+
+typedef struct gate_options {
+    const char *report, *baseline, *json, *markdown, *commit;
+    bool exact;
+} gate_options;
+
+static gg_status parse_gate(int argc, char **argv, gate_options *o)
+{
+    static const struct option options[] = {
+        {"baseline", required_argument, NULL, 'b'}, {"bits", required_argument, NULL, 'x'},
+        {"commit", required_argument, NULL, 'c'},   {"json", required_argument, NULL, 'j'},
+        {"markdown", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0}};
+    for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
+        switch (c) {
+        case 'b': o->baseline = optarg; break;
+        case 'c': o->commit = optarg; break;
+        case 'j': o->json = optarg; break;
+        case 'm': o->markdown = optarg; break;
+        case 'x':
+            if (strcmp(optarg, "exact") != 0)
+                return gg_fail(GG_BAD_INPUT, "--bits takes exact, not '%s'", optarg);
+            o->exact = true;
+            break;
+        default: return GG_BAD_INPUT;
+        }
+    }
+    if (optind != argc - 1)
+        return gg_fail(GG_BAD_INPUT, "gate takes one REPORT, not %d", argc - optind);
+    o->report = argv[optind];
+    if (o->baseline == NULL) return gg_fail(GG_BAD_INPUT, "gate needs --baseline REPORT");
+    return GG_OK;
+}
+
+int gg_command_gate(int argc, char **argv)
+{
+    gate_options o = {.exact = false};
+    gg_run_record report = {.count = 0}, baseline = {.count = 0};
+    gg_gate *gate = calloc(1, sizeof *gate);
+    gg_status status = parse_gate(argc, argv, &o);
+    if (gate == NULL && status == GG_OK)
+        status = gg_fail(GG_NO_MEMORY, "no memory for the gate");
+    if (status == GG_OK) status = gg_report_read(o.report, &report);
+    if (status == GG_OK) status = gg_report_read(o.baseline, &baseline);
+    if (status == GG_OK) status = gg_gate_make(&baseline, &report, o.exact, o.commit, gate);
+    int code = GG_EXIT_NOT_VERIFIED;
+    if (status == GG_OK) {
+        gg_gate_table(gate, stdout, gg_terminal_width());
+        code = gg_verdict_exit(gate->verdict);
+        if (o.json != NULL) status = gg_file_write(o.json, "gate", gg_gate_json, gate);
+        if (status == GG_OK && o.markdown != NULL)
+            status = gg_file_write(o.markdown, "gate", markdown_file, gate);
+    }
+    if (gate != NULL) gg_gate_free(gate);
+    free(gate);
+    gg_run_free(&report);
+    gg_run_free(&baseline);
+    return status == GG_OK ? code : gg_complain(status);
+}
+
+int gg_command_compare(int argc, char **argv)
+{
+    static const struct option options[] = {{"markdown", no_argument, NULL, 'm'},
+                                            {NULL, 0, NULL, 0}};
+    gg_run_record run[2] = {{.count = 0}, {.count = 0}};
+    gg_pairing pairing = {.count = 0};
+    bool markdown = false;
+    for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
+        if (c != 'm') return gg_complain(GG_BAD_INPUT);
+        markdown = true;
+    }
+    gg_status status = GG_OK;
+    if (argc - optind != 2)
+        status = gg_fail(GG_BAD_INPUT, "compare takes two reports, not %d", argc - optind);
+    for (int i = 0; i < 2 && status == GG_OK; i++)
+        status = gg_report_read(argv[optind + i], &run[i]);
+    if (status == GG_OK) status = gg_pairing_make(&run[0], &run[1], &pairing);
+    int code = pairing.count > 0 ? GG_EXIT_PASSED : GG_EXIT_NOT_VERIFIED;
+    if (status == GG_OK && markdown)
+        gg_compare_markdown(&run[0], &run[1], &pairing, stdout);
+    else if (status == GG_OK)
+        gg_compare_table(&run[0], &run[1], &pairing, stdout, gg_terminal_width());
+    gg_pairing_free(&pairing);
+    for (int i = 0; i < 2; i++) gg_run_free(&run[i]);
+    return status == GG_OK ? code : gg_complain(status);
+}

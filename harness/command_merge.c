@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gradgate merge: the parts of one run become its report. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/commands.h"
+#include "reports/merge.h"
+#include "reports/report.h"
+
+int gg_command_merge(int argc, char **argv)
+{
+    static const struct option options[] = {{NULL, 0, NULL, 0}};
+    if (gg_next_option(argc, argv, options) != -1) return gg_complain(GG_BAD_INPUT);
+    int count = argc - optind - 1, read = 0;
+    if (count < 1) {
+        gg_fail(GG_BAD_INPUT, "merge takes OUT and at least one report: merge OUT IN...");
+        return gg_complain(GG_BAD_INPUT);
+    }
+    const char *out = argv[optind];
+    const char *const *paths = (const char *const *)&argv[optind + 1];
+    gg_run_record merged = {.count = 0}, *parts = calloc((size_t)count, sizeof *parts);
+    gg_status status = parts ? GG_OK
+                             : gg_fail(GG_NO_MEMORY, "no memory for %d parts", count);
+    for (; read < count && status == GG_OK; read++)
+        status = gg_report_read(paths[read], &parts[read]);
+    if (status == GG_OK) status = gg_merge(parts, paths, count, &merged);
+    if (status == GG_OK) status = gg_report_write(&merged, out);
+    int code = gg_verdict_exit(gg_run_verdict(&merged));
+    if (status == GG_OK)
+        printf("%s: %d parts, %d cases: %s\n", out, count, merged.count,
+               gg_verdict_name(gg_run_verdict(&merged)));
+    for (int i = 0; i < read; i++) gg_run_free(&parts[i]);
+    free(parts);
+    gg_run_free(&merged);
+    return status == GG_OK ? code : gg_complain(status);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How every file of this program comes to be: whole or not at all. */
+#ifndef REPORTS_FILE_OUT_H
+#define REPORTS_FILE_OUT_H
+
+#include <stdio.h>
+
+#include "reference/status.h"
+
+/* Writes the content; faults of the file itself are found by the caller at the end. */
+typedef gg_status (*gg_file_fill)(const void *context, FILE *file);
+
+/* Writes to `path`.tmp-PID, syncs it and renames it: a reader sees the old file or the
+ * whole new one, and on a full disk nothing changes. A pipe or device is written
+ * directly. `what` ("report") begins the message of a fault. */
+gg_status gg_file_write(const char *path, const char *what, gg_file_fill fill,
+                        const void *context);
+
+#endif

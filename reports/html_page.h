@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the parts of the HTML report share. */
+#ifndef REPORTS_HTML_PAGE_H
+#define REPORTS_HTML_PAGE_H
+
+#include <stdio.h>
+
+#include "reports/markup.h"
+#include "reports/summary.h"
+
+typedef struct gg_page {
+    const gg_run_record *run;
+    const gg_summary *summary;
+    FILE *out;
+} gg_page;
+
+/* The style class of a verdict: "passed", "failed" or "open". */
+const char *gg_html_class(gg_verdict verdict);
+/* Three digits, "undefined" for a NaN. */
+const char *gg_html_figure(double value, char text[32]);
+
+/* RMSE against the floor, per output a card with a bar a family. */
+void gg_html_accuracy(const gg_page *page);
+/* Intervals of the ablation, per output a card with a line a family. */
+void gg_html_ablation(const gg_page *page);
+/* Families by outputs: in how many cases no bit differed. */
+void gg_html_determinism(const gg_page *page);
+/* Largest value of each check beside its limit. */
+void gg_html_limits(const gg_page *page);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The look of the HTML report: one column on a phone, cards beside each other on a
+ * screen, light and dark as the reader's system asks. States differ by word and by
+ * colour, never by colour alone. */
+#ifndef REPORTS_HTML_STYLE_H
+#define REPORTS_HTML_STYLE_H
+
+/* In two parts: C promises no longer strings than 4,095 bytes. */
+static const char gg_html_style[] =
+    ":root{color-scheme:light dark;--bg:#f6f7f9;--card:#fff;--ink:#1b1f24;--soft:#57606a;"
+    "--line:#d8dee4;--bar:#3567b5;--tick:#c2410c;--ok:#18753c;--okbg:#e3f4e8;--bad:#b3261e;"
+    "--badbg:#fbe6e4;--open:#8a5a00;--openbg:#fbf0d5;--mute:#eceff2}\n"
+    "@media(prefers-color-scheme:dark){:root{--bg:#0e1116;--card:#171b22;--ink:#e6e9ee;"
+    "--soft:#9aa4b0;--line:#2d343e;--bar:#6ea0ee;--tick:#ff9a5c;--ok:#62d08a;"
+    "--okbg:#12301f;--bad:#ff8a80;--badbg:#3b1715;--open:#f0be57;"
+    "--openbg:#362a0e;--mute:#232932}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{margin:0;background:var(--bg);color:var(--ink);"
+    "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\n"
+    "main{max-width:76rem;margin:0 auto;padding:1rem}\n"
+    "h1{font-size:clamp(1.9rem,6vw,3rem);line-height:1.1;margin:0}\n"
+    "h2{font-size:1.2rem;margin:2.2rem 0 .3rem}h3{font-size:1rem;margin:0 0 .5rem}\n"
+    "p{margin:.3rem 0}.soft{color:var(--soft);font-size:.9rem}\n"
+    "code,.id{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;"
+    "font-size:.85em;overflow-wrap:anywhere}\n"
+    ".hero{border-radius:12px;padding:1.2rem 1.4rem;border-left:8px solid}\n"
+    ".passed{color:var(--ok);background:var(--okbg);border-color:var(--ok)}\n"
+    ".failed{color:var(--bad);background:var(--badbg);border-color:var(--bad)}\n"
+    ".open{color:var(--open);background:var(--openbg);border-color:var(--open)}\n"
+    ".none{color:var(--soft);background:var(--mute);border-color:var(--line)}\n"
+    ".hero p{color:var(--ink)}.hero p.soft{color:var(--soft)}\n"
+    ".cards{display:grid;gap:1rem;margin-top:1rem;"
+    "grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr))}\n"
+    ".card{background:var(--card);border:1px solid var(--line);border-radius:10px;"
+    "padding:1rem;min-width:0}\n"
+    ".card>b{display:block;font-size:1.35rem;line-height:1.25}\n"
+    ".tag{display:inline-block;border-radius:99px;padding:0 .6em;font-size:.85rem;"
+    "font-weight:600;white-space:nowrap}\n"
+    ".row{display:grid;grid-template-columns:5.9rem 1fr 8.3rem;gap:.6rem;"
+    "align-items:center;padding:.12rem 0;font-size:.85rem}\n"
+    ".row .lab{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}\n"
+    ".row .num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
+    ".row.all{font-weight:600}\n";
+
+static const char gg_html_style_more[] =
+    "svg{display:block;width:100%;height:16px;overflow:visible}\n"
+    ".rail{fill:var(--mute)}.fill{fill:var(--bar)}\n"
+    ".floor{stroke:var(--tick);stroke-width:3;vector-effect:non-scaling-stroke}\n"
+    ".zero{stroke:var(--soft);stroke-width:1;vector-effect:non-scaling-stroke}\n"
+    ".span,.dot{fill:none;stroke-linecap:round;vector-effect:non-scaling-stroke}\n"
+    ".span{stroke-width:3;opacity:.55}.dot{stroke-width:9}\n"
+    ".earned{stroke:var(--ok)}.collapsed{stroke:var(--bad)}.unclear{stroke:var(--open)}\n"
+    ".key{display:inline-block;width:1.2em;height:.8em;vertical-align:-.05em;"
+    "background:var(--bar);border-radius:2px}.key.t{width:3px;background:var(--tick)}\n"
+    ".wide{overflow-x:auto;background:var(--card);border:1px solid var(--line);"
+    "border-radius:10px;margin-top:.8rem}\n"
+    "table{border-collapse:collapse;width:100%;font-size:.88rem}\n"
+    "th,td{padding:.4rem .7rem;text-align:left;vertical-align:top;"
+    "border-top:1px solid var(--line)}\n"
+    "tr:first-child th{border-top:0}th{color:var(--soft);font-weight:600}\n"
+    "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
+    ".matrix td{padding:0;border:2px solid var(--card)}\n"
+    ".matrix td span{display:block;padding:.3rem .5rem;border-radius:4px;text-align:center;"
+    "font-variant-numeric:tabular-nums;white-space:nowrap}\n"
+    ".matrix th{border:0}\n"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:0;"
+    "font-size:.9rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}\n"
+    ".wide table:not(.stack) td.id{white-space:nowrap}\n"
+    "details{margin-top:.6rem}summary{cursor:pointer;color:var(--soft)}\n"
+    ".meter{width:6rem;height:10px;display:inline-block}\n"
+    "@media(max-width:34rem){main{padding:.7rem}.hero{padding:1rem}"
+    ".row{grid-template-columns:5.4rem 1fr 7.6rem;font-size:.8rem;gap:.4rem}"
+    ".meter{width:2.6rem}"
+    "dl{grid-template-columns:1fr}dt{margin-top:.3rem}th,td{padding:.35rem .45rem}"
+    ".matrix{font-size:.72rem}.matrix th{padding:.25rem}"
+    ".matrix td span{padding:.25rem .1rem}"
+    ".stack thead,.stack tr:first-child{display:none}"
+    ".stack tr,.stack td{display:block;border:0}.stack td{padding:.15rem .7rem}"
+    ".stack tr{border-top:1px solid var(--line);padding:.4rem 0}}\n"
+    "@media print{body{background:#fff}.card,.wide{break-inside:avoid}}\n";
+
+#endif
