@@ -295,7 +295,7 @@ Test(suite, own_folder_comes_first)
 
 Test(suite, unknown_name_lists_the_known)
 {
-    refused("paper60", "no suite named paper60; known: families600 linear60 paper600");
+    refused("paper60", "no suite named paper60; known: bench families600 linear60 paper600");
     refused("", "no suite named ");
     refused("..", "no suite named ..");
 }
@@ -311,6 +311,7 @@ Test(suite, built_in_suites)
         {"paper600", 600, 600},
         {"probes", 150, 400},      {"selftest", 60, 120},       {"selftest_linear", 10, 40},
         {"smoke600", 600, 600},    {"twin300", 300, 360},
+        {"twin32", 300, 360},
     };
     char **names = gg_suite_names();
     for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {

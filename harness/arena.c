@@ -8,7 +8,8 @@ void *gg_arena_take(gg_arena *arena, size_t bytes)
     arena->used += whole * GG_ARENA_ALIGN;
     if (arena->used > arena->peak) arena->peak = arena->used;
     if (memory != NULL && arena->piece_count < GG_MAX_PIECES)
-        arena->pieces[arena->piece_count++] = (gg_piece){memory, bytes, whole * GG_ARENA_ALIGN - bytes};
+        arena->pieces[arena->piece_count++] =
+            (gg_piece){memory, bytes, whole * GG_ARENA_ALIGN - bytes};
     return memory;
 }
 

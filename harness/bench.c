@@ -38,8 +38,8 @@ static gg_status choose_kernels(const gg_operator *op, DLDeviceType device,
         memcpy(name, at, length);
         name[length] = '\0';
         if (add_kernels(op, device, name, chosen, &count) == 0)
-            return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: see "
-                           "'gradgate list kernels'", op->name, name);
+            return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: "
+                           "see 'gradgate list kernels'", op->name, name);
         at += length;
         if (*at == '\0') break;
     }
@@ -55,7 +55,8 @@ static gg_status describe(const gg_bench_options *options, const gg_suite *suite
     gg_environment_place(backend, &bench->made.place);
     gg_environment_time(bench->made.place.started);
     snprintf(bench->suite, sizeof bench->suite, "%s", suite->name);
-    snprintf(bench->selection, sizeof bench->selection, "%s", options->glob ? options->glob : "");
+    snprintf(bench->selection, sizeof bench->selection, "%s",
+             options->glob ? options->glob : "");
     snprintf(bench->device, sizeof bench->device, "%s", backend->name);
     bench->op = suite->op;
     bench->suite_digest = suite->digest;

@@ -67,17 +67,18 @@ static void take_sets(bench_run *r, gg_arena *spare)
     const gg_backend *b = r->plan.backend;
     gg_bench_case *c = &r->bench->cases[r->bench->case_count - 1];
     size_t bytes = set_bytes(t);
-    gg_arena_free(spare);
     r->sets.count = count_sets(b, bytes);
     size_t one = bytes + GG_MAX_INPUTS * (GG_GUARD_BYTES + GG_ARENA_ALIGN);
-    if (r->sets.count > 1 && gg_arena_reserve(spare, one * (size_t)(r->sets.count - 1)) != GG_OK)
+    if (r->sets.count > 1 &&
+        gg_arena_reserve(spare, one * (size_t)(r->sets.count - 1)) != GG_OK)
         r->sets.count = 1;
     for (int s = 0; s < r->sets.count; s++)
         for (int i = 0; i < t->inputs; i++) {
             gg_tensor *in = &t->problem.input[i];
             bool same = s == 0 || in->data == NULL ||
                         t->op->inputs[i].role == GG_ROLE_OPTIONAL;
-            r->sets.data[s][i] = same ? in->data : gg_arena_take(spare, gg_tensor_bytes(in));
+            r->sets.data[s][i] =
+                same ? in->data : gg_arena_take(spare, gg_tensor_bytes(in));
         }
     c->sets = r->sets.count;
     c->set_bytes = (int64_t)bytes;
@@ -198,7 +199,8 @@ static gg_status measure(bench_run *r, int o, gg_output_record *out)
     timed.data = t->first[o];
     GG_TRY(b->measure(b, &timed, t->truth.value[o], t->truth.allowance[o], &m));
     GG_TRY(b->compare(b, &timed, t->again[o], gg_trial_poison(0), gg_trial_poison(1), &d));
-    *out = (gg_output_record){.dtype = timed.dtype, .ndim = timed.ndim, .ablated_rmse = NAN};
+    *out = (gg_output_record){.dtype = timed.dtype, .ndim = timed.ndim};
+    out->ablated_rmse = NAN;
     snprintf(out->name, sizeof out->name, "%s", t->op->outputs[o].name);
     memcpy(out->shape, timed.shape, sizeof out->shape);
     out->count = gg_tensor_count(&timed);
@@ -257,9 +259,9 @@ static void judge(const gg_kernel *kernel, const gg_output_record *outputs, int 
 static void keep(const gg_operator *op, const gg_output_record *out, gg_bench_entry *e)
 {
     gg_bench_output *to = &e->outputs[e->output_count++];
-    *to = (gg_bench_output){.dtype = out->dtype, .rmse = out->rmse, .floor = out->floor_rmse,
-                            .truth_rms = out->truth_rms, .gauge_p99 = out->gauge_p99,
-                            .gauge_max = out->gauge_max};
+    *to = (gg_bench_output){.dtype = out->dtype, .rmse = out->rmse,
+                            .floor = out->floor_rmse, .truth_rms = out->truth_rms,
+                            .gauge_p99 = out->gauge_p99, .gauge_max = out->gauge_max};
     snprintf(to->name, sizeof to->name, "%s", out->name);
     if (out->repeat_differing > 0) e->same_bits = 0;
     if (op->graded != NULL && strcmp(op->graded, out->name) == 0)
@@ -277,10 +279,10 @@ static gg_status verify(bench_run *r, gg_bench_entry *e)
     for (int o = 0; o < t->outputs && status == GG_OK; o++) {
         status = measure(r, o, &outputs[o]);
         if (status != GG_OK) break;
-        gg_limit_record limit = {.rmse_over_floor = t->output[o].dtype == GG_F32
-                                                        ? INFINITY : limits[o].rmse_over_floor,
-                                 .gauge_p99 = limits[o].gauge_p99,
+        bool wide = t->output[o].dtype == GG_F32; /* its floor is out of reach */
+        gg_limit_record limit = {.gauge_p99 = limits[o].gauge_p99,
                                  .gauge_max = limits[o].gauge_max};
+        limit.rmse_over_floor = wide ? INFINITY : limits[o].rmse_over_floor;
         gg_judge_output(&outputs[o], &limit, 2);
         keep(t->op, &outputs[o], e);
     }
@@ -371,14 +373,16 @@ void gg_bench_case_run(gg_bench *bench, const gg_backend *backend, const gg_suit
                        struct gg_arena *arena, struct gg_arena *spare)
 {
     const gg_case *what = &suite->cases[index];
-    bench_run r = {.bench = bench, .plan = {.backend = backend, .suite = suite, .repeats = 1,
-                                            .ablated = -1, .certify = -1}};
+    bench_run r = {.bench = bench, .plan = {.backend = backend, .suite = suite}};
     int at = bench->case_count++, first = bench->entry_count;
     r.trial = (gg_trial){.op = suite->op, .what = what, .arena = arena};
     r.trial.plan = &r.plan;
+    r.plan.repeats = 1;
+    r.plan.ablated = r.plan.certify = -1;
     describe_case(&bench->cases[at], what);
     for (int k = 0; kernels[k] != NULL; k++)
         if (gg_bench_add(bench, at, kernels[k]->name) == NULL) return;
+    gg_arena_free(spare); /* of the case before */
     const gg_kernel *largest = enter(&r, kernels, first);
     gg_status ready = largest != NULL ? set_up(&r, largest, spare) : GG_OK;
     for (int k = 0; kernels[k] != NULL; k++) {

@@ -162,7 +162,8 @@ static gg_status read_line(gg_json_in *in, const cJSON *line, gg_bench *bench)
     return GG_OK;
 }
 
-static gg_status read_text(const char *path, int number_of, const char *text, gg_bench *bench)
+static gg_status read_text(const char *path, int number_of, const char *text,
+                           gg_bench *bench)
 {
     gg_json_in in = {.file = path};
     size_t length = strlen(text);
@@ -189,8 +190,8 @@ gg_status gg_bench_peers(const char *path, gg_bench *bench)
         size_t length = strlen(text);
         lines++;
         if (length + 1 == MOST_LINE || length == 0)
-            status = gg_fail(GG_BAD_INPUT, "%s: line %d is no line of text, or too long", path,
-                             lines);
+            status = gg_fail(GG_BAD_INPUT, "%s: line %d is no line of text, or too long",
+                             path, lines);
         else if (strspn(text, " \t\r\n") < length) {
             told++;
             status = read_text(path, lines, text, bench);

@@ -64,7 +64,8 @@ static void lines(const gg_bench *b, gg_view *view)
              GG_CLEAN(b->made.place.gpu[0] ? b->made.place.gpu : b->made.place.host_cpu),
              GG_CLEAN(b->made.commit), b->made.place.started);
     snprintf(view->lines[2], sizeof view->lines[2],
-             "clocks at start: %s; at end: %s", GG_CLEAN(b->clocks[0]), GG_CLEAN(b->clocks[1]));
+             "clocks at start: %s; at end: %s", GG_CLEAN(b->clocks[0]),
+             GG_CLEAN(b->clocks[1]));
     view->line_count = 3;
     if (b->peers_about[0] || b->peers_unmatched > 0)
         snprintf(view->lines[view->line_count++], sizeof view->lines[0],
@@ -113,11 +114,11 @@ static void ratios(const gg_bench *b, gg_view *view)
         if (base == NULL || base == e) continue;
         const char *caveat = gg_bench_caveat(e, base);
         bool any = e->verdict == GG_PASSED && e->total.median > 0;
+        double forward = any ? e->forward.median / base->forward.median : NAN;
+        double total = any ? e->total.median / base->total.median : NAN;
         gg_grid_add(g, "%s\t%s\t%s\t%s\t%s\t%s", GG_CLEAN(b->cases[e->at].id),
                     GG_CLEAN(name(e, CELL)), base->kernel,
-                    figure("%.3f", any ? e->forward.median / base->forward.median : NAN, CELL),
-                    figure("%.3f", any ? e->total.median / base->total.median : NAN, CELL),
-                    caveat);
+                    figure("%.3f", forward, CELL), figure("%.3f", total, CELL), caveat);
     }
     if (g->count == 1) snprintf(g->note, sizeof g->note, "nothing to compare");
 }
@@ -125,7 +126,8 @@ static void ratios(const gg_bench *b, gg_view *view)
 /* RMSE / floor; in FP32, whose floor is out of reach, RMSE / rms of the truth. */
 static const char *distance(const gg_bench_output *o, char *text)
 {
-    if (o->dtype != GG_F32) return figure("%.3f", o->rmse == 0 ? 0 : o->rmse / o->floor, text);
+    if (o->dtype != GG_F32)
+        return figure("%.3f", o->rmse == 0 ? 0 : o->rmse / o->floor, text);
     if (o->truth_rms > 0) return figure("%.2e rel", o->rmse / o->truth_rms, text);
     return figure("%.2e abs", o->rmse, text);
 }
@@ -138,7 +140,8 @@ static void accuracy(const gg_bench *b, gg_view *view)
     snprintf(g->title, sizeof g->title,
              "Outputs of the last timed run: RMSE / floor, worst gauge of all");
     for (int o = 0; b->op->outputs[o].name != NULL && used < sizeof row; o++)
-        used += (size_t)snprintf(row + used, sizeof row - used, "\t%s", b->op->outputs[o].name);
+        used += (size_t)snprintf(row + used, sizeof row - used, "\t%s",
+                                 b->op->outputs[o].name);
     gg_grid_add(g, "%s\tgauge p99\tgauge max", row);
     for (int i = 0; i < b->entry_count; i++) {
         const gg_bench_entry *e = &b->entries[i];
@@ -155,8 +158,8 @@ static void accuracy(const gg_bench *b, gg_view *view)
         gg_grid_add(g, "%s\t%s\t%s", row, figure("%.3g", p99, CELL),
                     figure("%.3g", max, CELL));
     }
-    snprintf(g->note, sizeof g->note, "rel: FP32, RMSE / rms of the truth. A peer's figures "
-             "are those of its script and inputs.");
+    snprintf(g->note, sizeof g->note, "rel: FP32, RMSE / rms of the truth. A peer's "
+             "figures are those of its script and inputs.");
 }
 
 static void growth(const gg_bench *b, gg_view *view)

@@ -20,7 +20,8 @@ static gg_status compare_runs(gg_trial *t, int run, gg_case_record *record)
         gg_tensor first = t->output[o];
         gg_difference d;
         first.data = t->first[o];
-        GG_TRY(b->compare(b, &first, t->again[o], gg_trial_poison(0), gg_trial_poison(run), &d));
+        GG_TRY(b->compare(b, &first, t->again[o], gg_trial_poison(0),
+                          gg_trial_poison(run), &d));
         if (run == 1 || d.unwritten < out->unwritten) out->unwritten = d.unwritten;
         if (d.differing == 0) continue;
         if (out->repeat_first < 0) {

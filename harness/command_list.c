@@ -8,6 +8,7 @@
 #include "cases/suite.h"
 #include "harness/backend.h"
 #include "harness/commands.h"
+#include "harness/relations.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
 
@@ -79,7 +80,13 @@ static void list_checks(void)
            "inputs       the kernel changed no input\n"
            "guard        the kernel wrote nothing past the end of an output\n"
            "scratch      nor past its saved tensors and workspace\n"
-           "golden       the bits are those of the card that made the golden file\n");
+           "golden       the bits are those of the card that made the golden file\n"
+           "and on suites with relations (cases/README.md):\n"
+           "wanted       every subset of wanted gradients, and forward alone, give the same bits\n"
+           "views        byte offsets and strides change no bit, or the call is declined\n"
+           "slice        bits of an independent index do not depend on the others\n"
+           "fresh        new values at the same addresses, with no truth in memory, are right\n");
+    for (int i = 0; gg_operators[i] != NULL; i++) gg_relations_list(gg_operators[i]);
 }
 
 static void list_limits(void)

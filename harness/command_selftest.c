@@ -44,8 +44,8 @@ static gg_status parse(int argc, char **argv, request *r)
         }
     }
     if (optind < argc)
-        return gg_fail(GG_BAD_INPUT, "'%s' is not an option of selftest: see 'gradgate help'",
-                       argv[optind]);
+        return gg_fail(GG_BAD_INPUT, "'%s' is not an option of selftest: see 'gradgate "
+                       "help'", argv[optind]);
     return GG_OK;
 }
 
@@ -85,8 +85,8 @@ static void list_kind(const gg_fault_kind *kind)
                      m->name);
             snprintf(word, sizeof word, "`%s`", m->check);
             used = strlen(checks);
-            if (strstr(checks, word) == NULL)
-                snprintf(checks + used, sizeof checks - used, "%s%s", used ? " " : "", word);
+            if (strstr(checks, word) != NULL) continue;
+            snprintf(checks + used, sizeof checks - used, "%s%s", used ? " " : "", word);
         }
     printf("| %s | %s | %s | %d: %s |\n", kind->kind, kind->title, checks, count, mutants);
 }
@@ -104,7 +104,8 @@ static void list_probes(void)
 
 static int list(void)
 {
-    printf("| kind | fault | checks that must turn red | mutants |\n| --- | --- | --- | --- |\n");
+    printf("| kind | fault | checks that must turn red | mutants |\n"
+           "| --- | --- | --- | --- |\n");
     for (const gg_fault_kind *k = gg_fault_kinds; k->kind != NULL; k++) list_kind(k);
     list_probes();
     return GG_EXIT_PASSED;

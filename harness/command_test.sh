@@ -156,5 +156,17 @@ if [ $code -eq 1 ] && grep -q 'golden: bits differ' "$work/out"; then ok; else
     no "the planted twin exits $code"
 fi
 
+echo "every planted fault is caught, no honest kernel is accused, and both can fail"
+refuses 3 "--control takes" selftest --control nothing
+refuses 3 "is not an option of selftest" selftest extra
+exits 0 selftest --list
+exits 0 selftest --json selftest.json
+if grep -q '"verdict": "passed"' "$work/selftest.json" && ! grep -q SURVIVED "$work/out"
+then ok; else no "the self-test does not say what it found: $(tail -3 "$work/out")"; fi
+exits 1 selftest --control survivor
+if grep -q SURVIVED "$work/out"; then ok; else no "a survivor is not named"; fi
+exits 1 selftest --control alarm
+if grep -q 'FALSE ALARM' "$work/out"; then ok; else no "a false alarm is not named"; fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 40 ]

@@ -63,7 +63,8 @@ typedef struct touched {
 static void *fetch(void *data, size_t bytes, bool guarded, touched *t)
 {
     size_t before = guarded ? BEFORE : 0;
-    mirror *m = find((char *)data - before, bytes + before + (guarded ? GG_GUARD_BYTES : 0));
+    size_t whole = before + bytes + (guarded ? GG_GUARD_BYTES : 0);
+    mirror *m = find((char *)data - before, whole);
     if (m == NULL) return NULL;
     if (state.backend->download(m->host, m->device, m->bytes) != GG_OK) return NULL;
     t->mirrors[t->count++] = m;

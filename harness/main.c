@@ -38,7 +38,7 @@ static const char manual[] =
     "    --list         the kinds of fault, their checks and mutants, as a table\n"
     "    --control survivor|alarm   proof that the self-test can fail\n"
     "gradgate bench --suite S --kernel K[,K2]|all [--device D]   speed, verified\n"
-    "    --reps N       timed runs a direction (default 15); --case GLOB, --threads N as in run\n"
+    "    --reps N       timed runs a direction (default 15); --case, --threads as in run\n"
     "    --peers FILE   lines of a script in scripts/peers/: other people's kernels\n"
     "    --out FILE     as JSON; --markdown FILE as Markdown\n"
     "gradgate list operators|kernels|suites|families|checks|limits\n"

@@ -70,7 +70,7 @@ static gg_status run_wanted(gg_trial *t, unsigned wanted, tally *n)
     return status;
 }
 
-/* Forward as inference calls it: no gradient is wanted and no upstream gradient is there. */
+/* Forward as inference calls it: no gradient is wanted and no upstream one is there. */
 static gg_status run_forward_alone(gg_trial *t, tally *n)
 {
     unsigned results = (1u << t->plan->kernel->forward_outputs) - 1;
@@ -312,8 +312,8 @@ static gg_status check_fresh(gg_trial *t, void *scratch, gg_arena *arena,
         char note[160];
         output.data = aside[o];
         GG_TRY(b->measure(b, &output, t->truth.value[o], t->truth.allowance[o], &m));
-        snprintf(note, sizeof note, "with new values at the same addresses the error is %.3g "
-                 "times its allowance, and %" PRId64 " elements are not finite",
+        snprintf(note, sizeof note, "with new values at the same addresses the error is "
+                 "%.3g times its allowance, and %" PRId64 " elements are not finite",
                  m.sums.ratio, m.sums.mismatch);
         gg_check_add(&record->outputs[o], "fresh",
                      m.sums.mismatch > 0 ? (double)INFINITY : m.sums.ratio,
@@ -339,7 +339,8 @@ gg_status gg_relations_check(gg_trial *t, void *scratch, gg_case_record *record)
     gg_arena arena = {.backend = t->plan->backend};
     gg_status status = GG_OK;
     /* bits of a kernel that promises none say nothing about a second problem */
-    if (t->plan->kernel->repeat == GG_REPEAT_RUN_TO_RUN) status = check_bits(t, &arena, record);
+    if (t->plan->kernel->repeat == GG_REPEAT_RUN_TO_RUN)
+        status = check_bits(t, &arena, record);
     if (status == GG_OK) status = check_fresh(t, scratch, &arena, record);
     gg_arena_free(&arena);
     return status;

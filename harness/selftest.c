@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "harness/hosted.h"
-#include "harness/plan.h"
+#include "harness/trial.h"
 #include "kernels/registry.h"
 #include "reports/summary.h"
 
 /* Runs of each case: each of the three poisons, and the first again. */
 enum { REPEATS = 4 };
+
+/* With a control the answer is known after a few mutants of each operator. */
+enum { CONTROL_MUTANTS = 3 };
 
 const gg_fault_kind gg_fault_kinds[] = {
     {"K1", "tails and padding: kept, dropped, or spilt into a neighbour"},
@@ -103,6 +106,14 @@ static void choose_features(gg_plan *plan)
         if (plan->kernel->features[i].on) plan->features |= UINT64_C(1) << i;
 }
 
+/* A kernel may decline a case, with a reason; that is neither right nor wrong. */
+static bool declines(const gg_plan *plan, const gg_case *what)
+{
+    gg_trial t = {.plan = plan, .op = plan->suite->op, .what = what};
+    gg_trial_describe(&t, what->extent, gg_trial_present(what, t.op));
+    return plan->kernel->supports(&t.call) != NULL;
+}
+
 /* Runs a kernel on the cases that match. `ablate`: the first feature is tried too. */
 static gg_status try_kernel(gg_plan *plan, const char *glob, bool ablate,
                             gg_arena *arena, gg_trial_line *line)
@@ -115,12 +126,12 @@ static gg_status try_kernel(gg_plan *plan, const char *glob, bool ablate,
     choose_features(plan);
     for (int i = 0; i < suite->count; i++) {
         if (glob != NULL && !gg_case_matches(&suite->cases[i], glob)) continue;
+        if (line->subject == GG_SUBJECT_HONEST && declines(plan, &suite->cases[i])) continue;
         gg_case_run(plan, i, arena, &cases[line->cases]);
         collect(line, &cases[line->cases++]);
     }
     if (line->cases == 0)
-        status = gg_fail(GG_INTERNAL, "no case of suite %s matches %s, for %s", suite->name,
-                         glob, line->name);
+        status = gg_fail(GG_INTERNAL, "%s ran no case of suite %s", line->name, suite->name);
     if (status == GG_OK && plan->ablated == 0) {
         bool yes;
         status = earns(cases, line->cases, &yes);
@@ -169,8 +180,8 @@ static gg_status make_golden(gg_plan *plan, const gg_mutant_set *set,
     return status;
 }
 
-static gg_status try_mutant(gg_plan *plan, const gg_mutant_set *set, const gg_mutant *mutant,
-                            gg_arena *arena, gg_selftest *result)
+static gg_status try_mutant(gg_plan *plan, const gg_mutant_set *set,
+                            const gg_mutant *mutant, gg_arena *arena, gg_selftest *result)
 {
     bool honest = mutant->check == NULL; /* a control */
     gg_trial_line *line = add_line(result, (gg_trial_line){
@@ -262,6 +273,8 @@ static gg_status try_set(const gg_mutant_set *set, gg_plan *plan, gg_arena *aren
         account(result, options);
     }
     for (const gg_mutant *m = set->mutants; m->name != NULL; m++) {
+        if (options->control != GG_CONTROL_NONE && m - set->mutants == CONTROL_MUTANTS)
+            break;
         GG_TRY(try_mutant(plan, set, m, arena, result));
         account(result, options);
     }

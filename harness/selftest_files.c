@@ -120,9 +120,15 @@ bool gg_probe_report_verdict(void)
     return report_edit(2.0, "probe-s000", "\"failed\"", "\"passed\"");
 }
 
-bool gg_probe_report_figure(void) { return report_edit(0.5, "gauge_max", "0x1p-1", "0x1p-2"); }
+bool gg_probe_report_figure(void)
+{
+    return report_edit(0.5, "gauge_max", "0x1p-1", "0x1p-2");
+}
 
-bool gg_probe_report_cut(void) { return report_edit(0.5, "gauge_max", "0x1p-1", NULL); }
+bool gg_probe_report_cut(void)
+{
+    return report_edit(0.5, "gauge_max", "0x1p-1", NULL);
+}
 
 /* An honest record is written and the one that `spoil` made of it is not. */
 static bool is_not_written(void (*spoil)(gg_case_record *record))
@@ -177,7 +183,8 @@ bool gg_probe_golden_digest(void)
         text[bytes] = '\0';
         char *at = strstr(text, "1234\n");
         if (at != NULL) at[3] = '5';
-        if (at != NULL && rewrite(path, text, bytes) && gg_golden_load(path, &golden) == GG_OK) {
+        if (at != NULL && rewrite(path, text, bytes) &&
+            gg_golden_load(path, &golden) == GG_OK) {
             const gg_golden_entry *e = gg_golden_find(&golden, "probe-s000", "x");
             differs = e != NULL && e->digest == 0x1235 &&
                       gg_golden_find(&golden, "probe-s001", "x") == NULL;

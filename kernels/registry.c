@@ -7,12 +7,16 @@ const gg_kernel *const gg_kernels[] = {
     &gg_ta_naive_twin,
     &gg_ta_recompute_twin,
     &gg_ta_turbo_twin,
+    &gg_ta_twopass_twin,
+    &gg_ta_split_twin,
     &gg_linear_plain_twin,
 #if GG_CUDA
     &gg_ta_naive_cuda,
     &gg_ta_recompute_cuda,
     &gg_ta_atomic_cuda,
     &gg_ta_turbo_cuda,
+    &gg_ta_twopass_cuda,
+    &gg_ta_split_cuda,
     &gg_linear_plain_cuda,
     &gg_linear_splitk_cuda,
 #endif

@@ -10,11 +10,12 @@ extern "C" {
 #endif
 
 extern const gg_kernel gg_ta_naive_twin, gg_ta_recompute_twin, gg_ta_turbo_twin;
+extern const gg_kernel gg_ta_twopass_twin, gg_ta_split_twin;
 extern const gg_kernel gg_linear_plain_twin;
 
 /* Defined in the .cu files; listed when built with GG_CUDA=1. */
 extern const gg_kernel gg_ta_naive_cuda, gg_ta_recompute_cuda, gg_ta_atomic_cuda;
-extern const gg_kernel gg_ta_turbo_cuda;
+extern const gg_kernel gg_ta_turbo_cuda, gg_ta_twopass_cuda, gg_ta_split_cuda;
 extern const gg_kernel gg_linear_plain_cuda, gg_linear_splitk_cuda;
 
 /* All built-in kernels, ended by NULL. */

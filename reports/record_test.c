@@ -97,7 +97,7 @@ Test(record, impossible_counts_are_faults)
     expect_fault(c, "repeat_differing 33");
     c = good;
     c.outputs[0].check_count = GG_MAX_CHECKS + 1;
-    expect_fault(c, "13 checks");
+    expect_fault(c, "25 checks");
     c = good;
     c.output_count = -1;
     expect_fault(c, "-1 outputs");

@@ -21,8 +21,8 @@ typedef enum gg_ta_slip {
     GG_TA_SLIP_LENGTH_PLUS_ONE,    /* j <= key_lengths */
     GG_TA_SLIP_MASK_OF_ROW_0,      /* every row takes the mask of row 0 */
     GG_TA_SLIP_NAN_LEAK,           /* k and v of invalid keys are read */
-    GG_TA_SLIP_SENTINEL_1E9,       /* invalid keys are live with -1e9 added */
-    GG_TA_SLIP_SENTINEL_5E4,       /* the same with -5e4 */
+    GG_TA_SLIP_SENTINEL_1E9,       /* invalid keys are live, at -1e9 */
+    GG_TA_SLIP_SENTINEL_5E4,       /* the same at -5e4 */
     GG_TA_SLIP_INVALID_UNSTORED,   /* dk, dv of invalid keys are not stored */
     /* the bias */
     GG_TA_SLIP_BIAS_SCALED,        /* sc (q k + bias) */
@@ -86,7 +86,7 @@ static inline gg_ta_chain_of *gg_ta_chain(const gg_ta_twin *twin, gg_ta_product 
     return fault && fault->chain[product] ? fault->chain[product] : twin->lanes->chain;
 }
 
-/* mutant_bias.c: what a finite sentinel adds to invalid keys (0: no such fault), whose
+/* mutant_bias.c: what a finite sentinel gives to invalid keys (0: no such fault), whose
  * bias [N][N] a head reads, and the rest of the faults of bias and mask. */
 float gg_ta_sentinel(const gg_ta_twin *twin);
 size_t gg_ta_faulty_square(const gg_ta_twin *twin, int b, int h);

@@ -52,7 +52,7 @@ void gg_ta_faulty_bias(const gg_ta_twin *twin, gg_ta_scratch *s, size_t bh, size
             break;
         default:
             if (sentinel < 0 && !is_valid(c, s->row, first + j))
-                *to = (bias + sentinel) * GG_TA_LOG2E;
+                *to = sentinel * GG_TA_LOG2E;
         }
     }
 }

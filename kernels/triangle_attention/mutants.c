@@ -60,7 +60,7 @@ static const gg_mutant mutants[] = {
      "nan_padding*", "pattern", BY(SLIP(NAN_LEAK))},
 
     {"sentinel_5e4", "K3", "-5e4 in place of -infinity, which real scores undercut",
-     "dead_rows-*", "gauge_max", BY(SLIP(SENTINEL_5E4))},
+     "first_tile_low-*", "gauge_max", BY(SLIP(SENTINEL_5E4))},
     {"max_from_5e4", "K3", "the running maximum starts at -5e4: lower rows vanish",
      "extreme_low-*", "gauge_max", BY(SLIP(MAX_FROM_5E4))},
     {"max_from_0", "K3", "the running maximum starts at 0: low rows underflow",

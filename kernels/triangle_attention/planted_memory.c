@@ -31,8 +31,9 @@ static int is_tail(const gg_ta_call *c, size_t row)
 static int is_dead(const gg_ta_call *c, size_t row)
 {
     size_t br = row / (size_t)(c->N * c->H);
-    for (int j = 0; j < c->N; j++)
-        if (c->keys != GG_TA_KEYS_MASKED || c->mask[br * (size_t)c->N + (size_t)j]) return 0;
+    if (c->keys != GG_TA_KEYS_MASKED) return 0;
+    for (size_t j = 0; j < (size_t)c->N; j++)
+        if (c->mask[br * (size_t)c->N + j]) return 0;
     return 1;
 }
 

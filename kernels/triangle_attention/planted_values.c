@@ -116,7 +116,8 @@ int gg_ta_tail_spills(const gg_call *call)
     gg_ta_call c;
     int error = right(call, &a);
     gg_ta_unpack(call, &c);
-    size_t N = (size_t)c.N, D = (size_t)c.D, over = (GG_TA_TILE - N % GG_TA_TILE) % GG_TA_TILE;
+    size_t N = (size_t)c.N, D = (size_t)c.D;
+    size_t over = (GG_TA_TILE - N % GG_TA_TILE) % GG_TA_TILE;
     if (over > N) over = N;
     for (size_t at = N * D; a.data && at < a.count; at += N * D)
         memset(a.data + at * a.size, 0, over * D * a.size);

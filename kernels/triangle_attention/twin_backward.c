@@ -70,8 +70,9 @@ static void form_tile(const gg_ta_twin *twin, gg_ta_scratch *s, const tile *t,
         lanes->logits(p, p, s->bias, valid, c1, t->width);
         lanes->gradient(&g, t->width);
         lanes->round(s->p.value + at, s->p.exponent + at, p, t->width);
-        if (!gg_ta_slips(twin, GG_TA_SLIP_DS_STALE) || i + 8 < t->queries)
-            lanes->round(s->ds.value + at, s->ds.exponent + at, ds, t->width);
+        int stale = gg_ta_slips(twin, GG_TA_SLIP_DS_STALE) && i + 8 >= t->queries;
+        lanes->round(s->ds.value + at, s->ds.exponent + at, stale ? s->ds.value + at : ds,
+                     t->width);
         if (gg_ta_slips(twin, GG_TA_SLIP_DBIAS_OF_BF16)) ds = s->ds.value + at;
         float *sum = slab ? slab + (t->i0 + i) * N + t->j0 : NULL;
         for (size_t j = 0; sum && j < t->keys; j++) sum[j] += ds[j];

@@ -91,7 +91,7 @@ def load_trifast(n, _d):
 
 def load_cuequivariance(_n, _d):
     if importlib.util.find_spec("cuequivariance_ops_torch") is None:
-        raise ImportError("no module cuequivariance_ops_torch: only its slow fallback is here")
+        raise ImportError("no module cuequivariance_ops_torch: a slow fallback only")
     from cuequivariance_torch import triangle_attention
 
     def to_native(q, k, v, dout, bias):
@@ -116,7 +116,8 @@ def load_openfold3(n, _d):
     spec = importlib.util.spec_from_file_location("gradgate_peer_evoformer", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    mask = torch.zeros(1, n, 1, 1, n, dtype=torch.bfloat16, device=DEVICE)  # added to scores
+    # added to the scores
+    mask = torch.zeros(1, n, 1, 1, n, dtype=torch.bfloat16, device=DEVICE)
 
     def swap(t):
         return t.transpose(1, 2)[None].contiguous()
@@ -328,7 +329,9 @@ def run_size(n, d, options):
     except Exception as error:
         lost = "inputs or truth: " + why(error)
     for name in options.kernels:
-        result = {"reason": lost} if lost else attempt(name, n, d, sets, truth, rows, options)
+        result = {"reason": lost}
+        if not lost:
+            result = attempt(name, n, d, sets, truth, rows, options)
         emit(options, {"kernel": name, **place, **result})
         if DEVICE != "cuda" or lost:
             continue
@@ -347,12 +350,12 @@ def parse():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--n", type=numbers, default=[768, 384, 640])
     p.add_argument("--d", type=numbers, default=[32, 16])
-    p.add_argument("--flex-n", type=numbers, default=[384, 768], help="compiling takes long")
+    p.add_argument("--flex-n", type=numbers, default=[384, 768], help="compiles long")
     p.add_argument("--flex-d", type=numbers, default=[32])
     p.add_argument("--kernels", type=lambda t: t.split(","), default=list(PEERS))
     p.add_argument("--reps", type=int, default=7)
     p.add_argument("--rows", type=int, default=0, help="rows of the FP64 truth; 0: all")
-    p.add_argument("--budget", type=float, default=95, help="seconds; skips what does not fit")
+    p.add_argument("--budget", type=float, default=95, help="seconds for all")
     p.add_argument("--each", type=float, default=45, help="seconds a kernel and size")
     p.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     p.add_argument("--out", default="-")
@@ -370,9 +373,9 @@ def about(options):
     except Exception:
         version = "none"
     gpu = torch.cuda.get_device_name(0) if DEVICE == "cuda" else "host"
-    return (f"torch {torch.__version__}, triton {version}, {gpu}; inputs by torch.randn, not "
-            f"gradgate's; forward in training mode; median of {options.reps}, inputs rotate; "
-            "bits over 5 calls; memory beyond inputs and outputs")[:319]
+    return (f"torch {torch.__version__}, triton {version}, {gpu}; inputs by torch.randn, "
+            f"not gradgate's; forward in training mode; median of {options.reps}, inputs "
+            "rotate; bits over 5 calls; memory beyond inputs and outputs")[:319]
 
 
 def ring(_signal, _frame):

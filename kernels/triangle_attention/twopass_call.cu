@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The two directions of `twopass` and `split` as the ABI asks for them: what they decline,
+ * the workspace, the order of the stages. It computes nothing itself. */
+#include "kernels/triangle_attention/twopass.cuh"
+
+size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
+                           TwopassSpace &space)
+{
+    const TwopassTiles t = twopass_tiles(u);
+    const size_t element = u.bias_f32 ? 4 : 2, block = 64 * 64;
+    const bool masked = u.keys != GG_TA_KEYS_ALL;
+    const size_t planes = planes_of(u), copies = masked ? times(elements_of(u), 2) : 0;
+    const size_t bias_rows = times(bias_planes_of(u), (size_t)t.even);
+    Cutter cut = {static_cast<char *>(base), 0};
+    space = TwopassSpace{};
+    cut.take(space.bias, times(times(bias_rows, (size_t)t.keys), block * element));
+    cut.take(space.words, masked ? times((size_t)u.B * u.R * t.tiles, 8) : 0);
+    cut.take(space.k, copies);
+    cut.take(space.v, copies);
+    if (!backward)
+        return cut.used;
+    cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block * element));
+    cut.take(space.rows, times(times(planes, (size_t)t.tiles), 3 * 64 * sizeof(float)));
+    cut.take(space.parts, times(times(elements_of(u), 4), (size_t)twopass_parts(u, t)));
+    cut.take(space.slabs,
+             times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),
+                   times((size_t)t.chunks, block * sizeof(float))));
+    return cut.used;
+}
+
+size_t gg_ta_twopass_workspace(const gg_call *call)
+{
+    gg_ta_call u;
+    TwopassSpace space;
+    gg_ta_unpack(call, &u);
+    const size_t forward = gg_ta_twopass_space(u, false, nullptr, space);
+    const size_t backward = gg_ta_twopass_space(u, true, nullptr, space);
+    return forward > backward ? forward : backward;
+}
+
+/* Blocks of a grid are counted in 31 bits, tensor maps' planes in 32. */
+const char *gg_ta_twopass_supports(const gg_call *call)
+{
+    gg_ta_call u;
+    const char *why = gg_ta_refuse(call);
+    if (why)
+        return why;
+    gg_ta_unpack(call, &u);
+    if (u.D > GG_TA_TWOPASS_MAX_HEAD)
+        return "D is larger than 32";
+    const TwopassTiles t = twopass_tiles(u);
+    const size_t most = INT32_MAX, bias_planes = bias_planes_of(u);
+    const size_t square = times(times(bias_planes, (size_t)t.even), (size_t)t.keys);
+    if (times(planes_of(u), (size_t)t.tiles) > most || square > most
+        || times(times(square, 64), 16) / 256 > most || elements_of(u) / 1024 >= most)
+        return "more tiles than one grid has blocks";
+    return refuse_size(u, gg_ta_twopass_workspace(call));
+}
+
+int gg_ta_twopass_run_forward(const gg_call *call, bool pairs)
+{
+    gg_ta_call u;
+    TwopassSpace space;
+    gg_ta_unpack(call, &u);
+    GG_TRY_CUDA(check_alignment(u));
+    gg_ta_twopass_space(u, false, u.workspace, space);
+    GG_TRY_CUDA(gg_ta_twopass_prepare(u, false, space));
+    return gg_ta_twopass_forward(u, space, pairs);
+}
+
+int gg_ta_twopass_run_backward(const gg_call *call, bool pairs)
+{
+    gg_ta_call u;
+    TwopassSpace space;
+    gg_ta_unpack(call, &u);
+    if (!u.dout || !u.o || !u.m)
+        return cudaErrorInvalidValue;
+    GG_TRY_CUDA(check_alignment(u));
+    gg_ta_twopass_space(u, true, u.workspace, space);
+    GG_TRY_CUDA(gg_ta_twopass_prepare(u, true, space));
+    GG_TRY_CUDA(gg_ta_twopass_rows(u, space));
+    if (u.dk || u.dv)
+        GG_TRY_CUDA(gg_ta_twopass_keys(u, space, pairs));
+    if (!u.dq && !u.dbias)
+        return cudaSuccess;
+    GG_TRY_CUDA(gg_ta_twopass_queries(u, space, pairs));
+    GG_TRY_CUDA(gg_ta_twopass_sum_dq(u, space));
+    return gg_ta_twopass_sum_dbias(u, space);
+}

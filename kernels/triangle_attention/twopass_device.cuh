@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Device parts of the three tile kernels of `twopass` and `split`. */
+#ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
+#define KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
+
+#include "kernels/triangle_attention/device.cuh"
+#include "kernels/triangle_attention/tma.cuh"
+#include "kernels/triangle_attention/twopass.cuh"
+#include "kernels/triangle_attention/wgmma.cuh"
+
+/* Bytes of a bias tile of 64 x 32; distance of its pieces. */
+template <class Bias>
+struct BiasTile {
+    static constexpr int BYTES = 64 * 32 * (int)sizeof(Bias), PIECE = 128 * 16;
+};
+
+enum {
+    ROW_VALUES = 3 * GG_TA_TILE * 4, /* bytes of nm, inv, nid of 64 queries */
+    ALIGNMENT = 512,                 /* a 64-byte swizzle repeats after 512 bytes */
+    SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
+};
+
+/* Start of the dynamic shared memory, aligned, as a 32-bit shared address: rounded as a
+ * generic pointer it would turn every load into a generic one. */
+__device__ __forceinline__ uint32_t shared_start()
+{
+    return (shared_address(shared_memory()) + (ALIGNMENT - 1u)) & ~(ALIGNMENT - 1u);
+}
+
+/* Loads stay behind the barrier waits because both are volatile. */
+__device__ __forceinline__ float load_shared(uint32_t address)
+{
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
+    return x;
+}
+
+__device__ __forceinline__ float2 load_shared2(uint32_t address)
+{
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address));
+    return x;
+}
+
+__device__ __forceinline__ float4 load_shared4(uint32_t address)
+{
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address));
+    return x;
+}
+
+__device__ __forceinline__ uint4 load_shared_words(uint32_t address)
+{
+    uint4 x;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(address));
+    return x;
+}
+
+/* A thread's bias of 8 NB columns as it lies in shared memory. */
+template <class Bias, int NB>
+struct BiasPieces;
+
+template <int NB>
+struct BiasPieces<float, NB> {
+    float4 piece[NB];
+
+    __device__ __forceinline__ void load(uint32_t address)
+    {
+#pragma unroll
+        for (int n = 0; n < NB; n++)
+            piece[n] = load_shared4(address + n * BiasTile<float>::PIECE);
+    }
+    __device__ __forceinline__ float value(int i) const
+    {
+        const float4 x = piece[i / 4];
+        return (i & 3) == 0 ? x.x : (i & 3) == 1 ? x.y : (i & 3) == 2 ? x.z : x.w;
+    }
+};
+
+template <int NB>
+struct BiasPieces<uint16_t, NB> {
+    uint4 piece[NB / 2];
+
+    __device__ __forceinline__ void load(uint32_t address)
+    {
+#pragma unroll
+        for (int n = 0; n < NB / 2; n++)
+            piece[n] = load_shared_words(address + n * BiasTile<uint16_t>::PIECE);
+    }
+    __device__ __forceinline__ float value(int i) const
+    {
+        const uint4 x = piece[i / 8];
+        const int pair = i / 2 & 3;
+        const uint32_t y = pair == 0 ? x.x : pair == 1 ? x.y : pair == 2 ? x.z : x.w;
+        return i & 1 ? high_bf16(y) : low_bf16(y);
+    }
+};
+
+/* 16 columns, an A operand of four registers, from eight accumulators: the high part is
+ * rounded to BF16 (2^-9 of x), the low part is what that lost, rounded too: 2^-18 left. */
+template <bool PAIRS>
+__device__ __forceinline__ void to_operand(const float *x, uint32_t *high, uint32_t *low)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        high[i] = pack_bf16(x[2 * i], x[2 * i + 1]);
+        if (PAIRS)
+            low[i] = pack_bf16(__fsub_rn(x[2 * i], low_bf16(high[i])),
+                               __fsub_rn(x[2 * i + 1], high_bf16(high[i])));
+    }
+}
+
+/* acc = chain(acc; x, tile rows [k][W]) over 16 STEPS values of k, high then low in each
+ * step; the first step starts from +0 unless keep. */
+template <int W, bool PAIRS, int STEPS>
+__device__ __forceinline__ void multiply_rows(float (&acc)[W / 2], const uint32_t *high,
+                                              const uint32_t *low, uint32_t start, int keep)
+{
+#pragma unroll
+    for (int k = 0; k < STEPS; k++) {
+        const uint64_t b = tile_descriptor<W>(start + k * 2 * W);
+        wgmma<1>(acc, high + 4 * k, b, k > 0 || keep);
+        if (PAIRS)
+            wgmma<1>(acc, low + 4 * k, b, 1);
+    }
+}
+
+/* A operands of a warp's 16 rows of [.][D], zero beyond `count` rows and D columns. `rows`
+ * points at the warpgroup's first row. */
+template <int W>
+__device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], const uint16_t *rows,
+                                             int count, int D)
+{
+    const int lane = (int)(threadIdx.x & 31), warp = (int)(threadIdx.x >> 5 & 3);
+    const int row = 16 * warp + (lane >> 2), column = 2 * (lane & 3);
+#pragma unroll
+    for (int k = 0; k < W / 16; k++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int x = 16 * k + 8 * (i >> 1) + column, y = row + 8 * (i & 1);
+            a[k][i] = 0;
+            if (x < D && y < count)
+                a[k][i] = *reinterpret_cast<const uint32_t *>(rows + (int64_t)y * D + x);
+        }
+}
+
+/* Two neighbouring elements as FP32 or rounded to BF16; `at` is even. */
+__device__ __forceinline__ void store_two(void *to, size_t at, float x, float y, bool f32)
+{
+    if (f32)
+        *reinterpret_cast<float2 *>(static_cast<float *>(to) + at) = make_float2(x, y);
+    else
+        *reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(to) + at) = pack_bf16(x, y);
+}
+
+/* One arrival of a warp that has read a stage. */
+__device__ __forceinline__ void release_stage(uint32_t empty)
+{
+    __syncwarp();
+    if ((threadIdx.x & 31) == 0)
+        barrier_arrive(empty);
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Backward pass of `twopass` and `split` that owns keys: dk and dv (README.md).
+ *
+ * A CTA owns 128 keys of two rows r and walks all query tiles. Four warpgroups compute,
+ * each 64 keys of one row; a fifth copies. Rows of the accumulators are keys: S^T = k q^T
+ * and dP^T = v dout^T come out as the A operands that dv = P^T dout and dk = dS^T q need.
+ * With four warpgroups at hand the steps of one hide the waits of another without
+ * pipelining in the source; what a step reads from shared memory is asked for behind its
+ * product.
+ *
+ * A product of an invalid key stays in that key's own row of dk and dv, which is stored as
+ * zero, so the inner loop knows no mask.
+ *
+ * Registers of a computing thread, W = 32: k and v 16, dk and dv 32, S and dP 32, operands
+ * 16 (32 with pairs), bias and row values 16: at most 112, with the loads not all at a
+ * time. Shared memory: four stages of q and dout of two rows (64 x W each), the bias of 128
+ * keys x 64 queries and row values: 33.5 KB (BF16 bias) or 49.5 KB (FP32) a stage at W
+ * = 32. */
+#include "kernels/triangle_attention/twopass_device.cuh"
+
+namespace {
+
+struct Keys {
+    CUtensorMap q, dout;
+    const uint16_t *k, *v; /* bf16 [B,R,H,N,D] */
+    const char *bias;      /* bias tiles, rows are keys */
+    const float *values;   /* row values */
+    const uint64_t *words; /* [B R][tiles], or NULL: every key is valid */
+    void *dk, *dv;         /* [B,R,H,N,D] or NULL */
+    int R, H, N, D, tiles;
+    int blocks, row_groups; /* of 128 keys; of two rows */
+    float sc;
+    bool f32;
+};
+
+template <int W, class Bias>
+struct Plan {
+    static constexpr int ROWS = 2, HALVES = 2, GROUPS = ROWS * HALVES, WARPS = 4 * GROUPS;
+    static constexpr int THREADS = 128 * GROUPS + 128, STAGES = 4;
+    static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BiasTile<Bias>::BYTES;
+    static constexpr int BIAS = 2 * ROWS * TILE, VALUES = BIAS + HALVES * BLOCK;
+    static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, BARRIERS = STAGES * STAGE;
+    static constexpr int SHARED = BARRIERS + 16 * STAGES + ALIGNMENT;
+    static_assert(STAGE % ALIGNMENT == 0 && SHARED <= SHARED_LIMIT,
+                  "every stage is aligned");
+};
+
+/* Where a CTA is: keys from 128 `block`, rows from r0. */
+struct Place {
+    int block, r0, h, b;
+};
+
+template <int W, class Bias>
+__device__ __forceinline__ void copy_tiles(const Keys &a, uint32_t start, const Place &p)
+{
+    typedef Plan<W, Bias> P;
+    const char *bias =
+        a.bias
+        + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.tiles * P::BLOCK;
+    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
+    for (int t = 0; t < a.tiles; t++, ring.advance()) {
+        barrier_wait(ring.empty(), ring.parity);
+        const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
+        barrier_expect(full, P::STAGE);
+        for (int i = 0; i < P::ROWS; i++) {
+            const int plane = (p.b * a.R + min(p.r0 + i, a.R - 1)) * a.H + p.h;
+            copy_box(to + 2 * i * P::TILE, &a.q, 64 * t, plane, full);
+            copy_box(to + (2 * i + 1) * P::TILE, &a.dout, 64 * t, plane, full);
+            copy_bytes(to + P::VALUES + i * ROW_VALUES,
+                       a.values + ((size_t)plane * a.tiles + t) * (ROW_VALUES / 4),
+                       ROW_VALUES, full);
+        }
+        for (int i = 0; i < P::HALVES; i++)
+            copy_bytes(to + P::BIAS + i * P::BLOCK,
+                       bias + ((size_t)i * a.tiles + t) * P::BLOCK, P::BLOCK, full);
+    }
+}
+
+/* 64 keys of one row. A step takes 32 queries. */
+template <int W, class Bias, bool PAIRS>
+struct Block {
+    uint32_t k[W / 16][4], v[W / 16][4];
+    float dk[W / 2], dv[W / 2];
+
+    /* q, dout: start words of the step's 32 tile rows. bias: the thread's first piece.
+     * values: nm of the thread's first column. */
+    __device__ __forceinline__ void step(uint32_t q, uint32_t dout, uint32_t bias,
+                                         uint32_t values, float sc)
+    {
+        float s[16], ds[16];
+        wgmma_fence();
+#pragma unroll
+        for (int x = 0; x < W / 16; x++)
+            wgmma<0>(s, k[x], tile_descriptor<W>(q + 2 * x), x > 0);
+#pragma unroll
+        for (int x = 0; x < W / 16; x++)
+            wgmma<0>(ds, v[x], tile_descriptor<W>(dout + 2 * x), x > 0);
+        wgmma_commit();
+        float2 nm[4];
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+            nm[n] = load_shared2(values + 32 * n);
+        BiasPieces<Bias, 4> b;
+        if constexpr (sizeof(Bias) == 2)
+            b.load(bias);
+        wgmma_wait();
+        settled(s);
+        settled(ds);
+        if constexpr (sizeof(Bias) == 4)
+            b.load(bias);
+        uint32_t p_high[8], p_low[PAIRS ? 8 : 1], ds_high[8], ds_low[PAIRS ? 8 : 1];
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            const float2 inv = load_shared2(values + 256 + 32 * n);
+            const float2 nid = load_shared2(values + 512 + 32 * n);
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                float &p = s[4 * n + e], &d = ds[4 * n + e];
+                const float u = __fmaf_rn(p, sc, b.value(4 * n + e));
+                const float x =
+                    ex2(__fmaf_rn(u, GG_TA_TWOPASS_LOG2E, e & 1 ? nm[n].y : nm[n].x));
+                d = x * __fmaf_rn(d, e & 1 ? inv.y : inv.x, e & 1 ? nid.y : nid.x);
+                p = x * (e & 1 ? inv.y : inv.x);
+            }
+        }
+#pragma unroll
+        for (int x = 0; x < 2; x++) {
+            to_operand<PAIRS>(s + 8 * x, p_high + 4 * x, PAIRS ? p_low + 4 * x : p_low);
+            to_operand<PAIRS>(ds + 8 * x, ds_high + 4 * x, PAIRS ? ds_low + 4 * x : ds_low);
+        }
+        wgmma_fence();
+        multiply_rows<W, PAIRS, 2>(dv, p_high, p_low, dout, 1);
+        multiply_rows<W, PAIRS, 2>(dk, ds_high, ds_low, q, 1);
+        wgmma_commit();
+        wgmma_wait();
+        settled(dv);
+        settled(dk);
+    }
+
+    /* key0: the block's first key; word: its valid keys. */
+    __device__ __forceinline__ void store(const Keys &a, size_t plane, int key0,
+                                          uint64_t word)
+    {
+        const int lane = (int)(threadIdx.x & 31), warp = (int)(threadIdx.x >> 5 & 3);
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int row = 16 * warp + (lane >> 2) + 8 * half;
+            if (key0 + row >= a.N)
+                continue;
+            const bool valid = word >> row & 1;
+            const size_t at = (plane * a.N + key0 + row) * a.D + 2 * (lane & 3);
+#pragma unroll
+            for (int n = 0; n < W / 8; n++) {
+                if (8 * n >= a.D)
+                    continue;
+                const int i = 4 * n + 2 * half;
+                if (a.dk)
+                    store_two(a.dk, at + 8 * n, valid ? dk[i] * a.sc : 0.0f,
+                              valid ? dk[i + 1] * a.sc : 0.0f, a.f32);
+                if (a.dv)
+                    store_two(a.dv, at + 8 * n, valid ? dv[i] : 0.0f,
+                              valid ? dv[i + 1] : 0.0f, a.f32);
+            }
+        }
+    }
+};
+
+/* Valid keys of one key tile of row r; 0 for a tile beyond N. */
+__device__ __forceinline__ uint64_t key_word(const Keys &a, int b, int r, int tile)
+{
+    if (!a.words)
+        return ~0ull;
+    return tile < a.tiles ? a.words[(size_t)(b * a.R + r) * a.tiles + tile] : 0;
+}
+
+template <int W, class Bias, bool PAIRS>
+__global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
+    keys_kernel(const __grid_constant__ Keys a)
+{
+    typedef Plan<W, Bias> P;
+    const uint32_t start = shared_start();
+    const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
+    const int rest = (int)(blockIdx.x / (unsigned)a.blocks), bh = rest / a.row_groups;
+    const Place place = {(int)(blockIdx.x % (unsigned)a.blocks),
+                         rest % a.row_groups * P::ROWS, bh % a.H, bh / a.H};
+    const int last = min(place.r0 + 1, a.R - 1);
+    const bool dead = (key_word(a, place.b, place.r0, 2 * place.block)
+                       | key_word(a, place.b, place.r0, 2 * place.block + 1)
+                       | key_word(a, place.b, last, 2 * place.block)
+                       | key_word(a, place.b, last, 2 * place.block + 1))
+                      == 0;
+    if (threadIdx.x == 0)
+        ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
+    publish_shared();
+    __syncthreads();
+    if (warp >= P::WARPS) {
+        give_registers();
+        if (!dead && warp == P::WARPS && (threadIdx.x & 31) == 0)
+            copy_tiles<W, Bias>(a, start, place);
+        return;
+    }
+    take_registers<P::GROUPS>();
+
+    const int half = warp >> 2 & 1, row = warp >> 3, r = min(place.r0 + row, a.R - 1);
+    const int key0 = 128 * place.block + 64 * half;
+    const size_t plane = (size_t)(place.b * a.R + r) * a.H + place.h;
+    Block<W, Bias, PAIRS> keys;
+    const size_t first = (plane * a.N + key0) * a.D;
+    load_operand<W>(keys.k, a.k + first, a.N - key0, a.D);
+    load_operand<W>(keys.v, a.v + first, a.N - key0, a.D);
+#pragma unroll
+    for (int i = 0; i < W / 2; i++)
+        keys.dk[i] = keys.dv[i] = 0.0f;
+
+    const uint32_t bias = start + P::BIAS + half * P::BLOCK + 16 * (threadIdx.x & 127);
+    const uint32_t values = start + P::VALUES + row * ROW_VALUES + 8 * (threadIdx.x & 3);
+    const uint32_t queries = tile_start(start + 2 * row * P::TILE);
+    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
+    for (int t = dead ? a.tiles : 0; t < a.tiles; t++, ring.advance()) {
+        const int at = ring.stage * P::STAGE;
+        barrier_wait(ring.full(), ring.parity);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t q = queries + at / 16 + i * (32 * W * 2 / 16);
+            keys.step(q, q + P::TILE / 16, bias + at + i * BiasTile<Bias>::BYTES,
+                      values + at + i * 128, a.sc);
+        }
+        release_stage(ring.empty());
+    }
+    if (place.r0 + row < a.R)
+        keys.store(a, plane, key0, key_word(a, place.b, r, 2 * place.block + half));
+}
+
+template <int W, class Bias, bool PAIRS>
+cudaError_t start(const gg_ta_call &u, const Keys &a)
+{
+    typedef Plan<W, Bias> P;
+    const size_t ctas = (size_t)a.blocks * a.row_groups * bias_planes_of(u);
+    return launch(keys_kernel<W, Bias, PAIRS>, ctas, P::THREADS, P::SHARED,
+                  (cudaStream_t)u.stream, a);
+}
+
+template <int W, bool PAIRS>
+cudaError_t by_bias(const gg_ta_call &u, const Keys &a)
+{
+    return u.bias_f32 ? start<W, float, PAIRS>(u, a) : start<W, uint16_t, PAIRS>(u, a);
+}
+
+} // namespace
+
+cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, bool pairs)
+{
+    const TwopassTiles t = twopass_tiles(u);
+    const int W = u.D <= 16 ? 16 : 32;
+    Keys a = {};
+    a.k = u.k, a.v = u.v;
+    a.bias = static_cast<const char *>(space.bias_turned);
+    a.values = space.rows;
+    a.words = u.keys == GG_TA_KEYS_ALL ? nullptr : space.words;
+    a.dk = u.dk, a.dv = u.dv;
+    a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D, a.tiles = t.tiles;
+    a.blocks = t.even / 2, a.row_groups = (u.R + 1) / 2;
+    a.sc = u.sc;
+    a.f32 = u.grad_f32 != 0;
+    GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
+    if (W == 16)
+        return pairs ? by_bias<16, true>(u, a) : by_bias<16, false>(u, a);
+    return pairs ? by_bias<32, true>(u, a) : by_bias<32, false>(u, a);
+}

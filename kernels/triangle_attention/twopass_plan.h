@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How `twopass` and `split` cut a problem: what README.md fixes as a function of the shape
+ * alone. Shared by the CUDA kernels and their host twins. */
+#ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_PLAN_H
+#define KERNELS_TRIANGLE_ATTENTION_TWOPASS_PLAN_H
+
+#include "kernels/triangle_attention/call.h"
+
+enum {
+    GG_TA_TWOPASS_MAX_HEAD = 32, /* largest D */
+    GG_TA_TWOPASS_CHUNKS = 16,   /* the most row chunks of a dbias element */
+    GG_TA_TWOPASS_CTAS = 132     /* CTAs that the choice of chunks takes for one wave */
+};
+
+/* Bits of gg_call.features of `split`, beside bit 0, compensation. */
+enum { GG_TA_SPLIT_FORWARD = 2, GG_TA_SPLIT_BACKWARD = 4 };
+
+/* gg_kernel.features of `split`. */
+static const gg_feature gg_ta_split_features[] = {
+    {"compensation", "delta uses o + e, where e = bf16(o32 - o) is saved by forward", 1},
+    {"pairs_forward", "P enters the product with v as a BF16 pair", 1},
+    {"pairs_backward", "P and dS enter the products of backward as BF16 pairs", 1},
+    {NULL, NULL, 0},
+};
+
+#define GG_TA_TWOPASS_LOG2E 0x1.715476p+0f
+/* A running maximum starts here: below every logit that counts, and finite times LOG2E. */
+#define GG_TA_TWOPASS_BOTTOM (-1e38f)
+/* It moves only when a tile exceeds it by more than this (8 in units of log 2). */
+#define GG_TA_TWOPASS_GROWTH 5.5f
+
+/* Keys of one dq chain: half of what a CTA holds. Of 192, 160 and 128 the one that pads N
+ * least; the largest of equals, because its dq leaves in the fewest parts. */
+static inline int gg_ta_twopass_half(int N)
+{
+    static const int halves[3] = {192, 160, 128};
+    int64_t least = INT64_MAX;
+    int best = 0;
+    for (int i = 0; i < 3; i++) {
+        int64_t range = 2 * halves[i], padded = (N + range - 1) / range * range;
+        if (padded < least) {
+            least = padded;
+            best = halves[i];
+        }
+    }
+    return best;
+}
+
+/* Key ranges of two halves: parts of dq. */
+static inline int gg_ta_twopass_ranges(int N)
+{
+    int range = 2 * gg_ta_twopass_half(N);
+    return (N + range - 1) / range;
+}
+
+/* Rows of one chunk: of 1 to 16 chunks the number that ends first when waves of 132 CTAs
+ * go through them, each CTA paying four rows' time to start. */
+static inline int gg_ta_twopass_chunk_rows(int B, int R, int H, int N)
+{
+    int64_t ctas = (int64_t)B * H * ((N + GG_TA_TILE - 1) / GG_TA_TILE);
+    int64_t least = INT64_MAX;
+    int best = R;
+    ctas *= gg_ta_twopass_ranges(N);
+    for (int chunks = 1; chunks <= GG_TA_TWOPASS_CHUNKS; chunks++) {
+        int64_t rows = (R + chunks - 1) / chunks, used = (R + rows - 1) / rows;
+        int64_t waves = (ctas * used + GG_TA_TWOPASS_CTAS - 1) / GG_TA_TWOPASS_CTAS;
+        if (waves * (rows + 4) < least) {
+            least = waves * (rows + 4);
+            best = (int)rows;
+        }
+    }
+    return best;
+}
+
+static inline int gg_ta_twopass_chunk_count(int B, int R, int H, int N)
+{
+    int rows = gg_ta_twopass_chunk_rows(B, R, H, N);
+    return (R + rows - 1) / rows;
+}
+
+#endif

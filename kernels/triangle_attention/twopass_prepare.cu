@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is made before and after the tile kernels of `twopass` and `split`: bias tiles, key
+ * words, k and v without invalid keys, row values with delta, and the ordered sums of dq
+ * parts and dbias slabs. Layouts: twopass.cuh; arithmetic: README.md. All of it is bound by
+ * memory, so one thread handles whole 16-byte pieces where it can. */
+#include "kernels/triangle_attention/device.cuh"
+#include "kernels/triangle_attention/twopass.cuh"
+
+namespace {
+
+enum { THREADS = 256 };
+
+static inline size_t blocks_for(size_t threads)
+{
+    return (threads + THREADS - 1) / THREADS;
+}
+
+struct BiasTiles {
+    void *out;        /* [B H][row_tiles][column_tiles] of two 64 x 32 tiles */
+    const void *bias; /* [B H][N][N] */
+    int N, row_tiles, column_tiles;
+    bool turned; /* rows of the tiles are keys, else queries */
+};
+
+template <class Bias>
+__device__ __forceinline__ Bias minus_infinity();
+
+template <>
+__device__ __forceinline__ float minus_infinity<float>()
+{
+    return -INFINITY;
+}
+
+template <>
+__device__ __forceinline__ uint16_t minus_infinity<uint16_t>()
+{
+    return 0xff80;
+}
+
+/* One CTA for 64 x 64. Element i of thread t of a 64 x 32 tile: row 16 (t / 32) + t % 32 /
+ * 4
+ * + 8 (i / 2 % 2), column 8 (i / 4) + 2 (t % 4) + i % 2. */
+template <class Bias>
+__global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
+{
+    constexpr int SIZE = 16 / (int)sizeof(Bias), PIECES = 16 / SIZE;
+    __shared__ Bias tile[64][64 + 4 / sizeof(Bias)]; /* [query][key] */
+    const int column_tile = (int)(blockIdx.x % (unsigned)a.column_tiles);
+    const unsigned rest = blockIdx.x / (unsigned)a.column_tiles;
+    const int row_tile = (int)(rest % (unsigned)a.row_tiles);
+    const size_t plane = (size_t)(rest / (unsigned)a.row_tiles) * a.N * a.N;
+    const int query0 = 64 * (a.turned ? column_tile : row_tile);
+    const int key0 = 64 * (a.turned ? row_tile : column_tile);
+    const Bias *bias = static_cast<const Bias *>(a.bias);
+    for (int x = (int)threadIdx.x; x < 64 * 64; x += THREADS) {
+        const int i = x / 64, j = x % 64;
+        const bool inside = query0 + i < a.N && key0 + j < a.N;
+        tile[i][j] = inside ? bias[plane + (size_t)(query0 + i) * a.N + key0 + j]
+                            : minus_infinity<Bias>();
+    }
+    __syncthreads();
+    uint4 *out = static_cast<uint4 *>(a.out) + (size_t)blockIdx.x * (2 * PIECES * 128);
+    for (int x = (int)threadIdx.x; x < 2 * PIECES * 128; x += THREADS) {
+        const int thread = x % 128, piece = x / 128 % PIECES, half = x / 128 / PIECES;
+        const int row = 16 * (thread >> 5) + (thread >> 2 & 7);
+        const int column = 32 * half + 2 * (thread & 3);
+        alignas(16) Bias value[SIZE];
+#pragma unroll
+        for (int e = 0; e < SIZE; e++) {
+            const int i = piece * SIZE + e;
+            const int y = row + 8 * (i >> 1 & 1), z = column + 8 * (i >> 2) + (i & 1);
+            value[e] = a.turned ? tile[z][y] : tile[y][z];
+        }
+        out[x] = *reinterpret_cast<const uint4 *>(value);
+    }
+}
+
+struct KeyWords {
+    uint64_t *words;        /* [rows][tiles], rows = B R */
+    const uint8_t *mask;    /* [rows][N] or NULL */
+    const int32_t *lengths; /* [rows] or NULL */
+    size_t count;           /* rows tiles */
+    int N, tiles;
+};
+
+/* One warp a word. */
+__global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
+{
+    const size_t at = (size_t)blockIdx.x * (THREADS / 32) + (threadIdx.x >> 5);
+    if (at >= a.count)
+        return;
+    const size_t row = at / a.tiles;
+    uint64_t word = 0;
+    for (int half = 0; half < 2; half++) {
+        const int key = (int)(at % a.tiles) * 64 + 32 * half + (int)(threadIdx.x & 31);
+        bool valid = key < a.N;
+        if (valid && a.mask)
+            valid = a.mask[row * a.N + key] != 0;
+        if (valid && a.lengths)
+            valid = key < a.lengths[row];
+        word |= (uint64_t)__ballot_sync(0xffffffffu, valid) << (32 * half);
+    }
+    if ((threadIdx.x & 31) == 0)
+        a.words[at] = word;
+}
+
+struct Sanitise {
+    const uint4 *k, *v;
+    uint4 *k_out, *v_out;    /* bf16 [B R][H][N][D] in pieces of 8 */
+    const uint64_t *words;   /* [B R][tiles] */
+    size_t count;            /* pieces */
+    int H, N, tiles, pieces; /* pieces: of a key */
+};
+
+/* Rows of invalid keys become zero, whatever they hold. */
+__global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
+{
+    const size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (at >= a.count)
+        return;
+    const size_t row = at / a.pieces, plane = row / a.N;
+    const int key = (int)(row % a.N);
+    const uint64_t word = a.words[plane / a.H * a.tiles + (key >> 6)];
+    const uint4 zero = make_uint4(0, 0, 0, 0);
+    const bool valid = word >> (key & 63) & 1;
+    a.k_out[at] = valid ? a.k[at] : zero;
+    a.v_out[at] = valid ? a.v[at] : zero;
+}
+
+struct RowValues {
+    float *values;                    /* [planes][tiles][3][64] */
+    const float *m, *inv;             /* [planes][N] */
+    const uint16_t *dout, *o, *error; /* [planes][N][D]; error is e, or NULL */
+    size_t count;                     /* planes tiles 64 */
+    int N, D, tiles;
+};
+
+/* delta_i = chain of fma(dout_d, y_d, .) over d ascending, y = o, or o + e. */
+__device__ __forceinline__ float delta_of(const RowValues &a, size_t at)
+{
+    float sum = 0.0f;
+    for (int d = 0; d < a.D; d += 8) {
+        const uint4 g4 = *reinterpret_cast<const uint4 *>(a.dout + at + d);
+        const uint4 o4 = *reinterpret_cast<const uint4 *>(a.o + at + d);
+        uint4 e4 = make_uint4(0, 0, 0, 0);
+        if (a.error)
+            e4 = *reinterpret_cast<const uint4 *>(a.error + at + d);
+        const uint32_t g[4] = {g4.x, g4.y, g4.z, g4.w}, o[4] = {o4.x, o4.y, o4.z, o4.w};
+        const uint32_t e[4] = {e4.x, e4.y, e4.z, e4.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float y0 = low_bf16(o[i]), y1 = high_bf16(o[i]);
+            if (a.error) { /* exact unless o and e overlap: one rounding to FP32 */
+                y0 = __fadd_rn(y0, low_bf16(e[i]));
+                y1 = __fadd_rn(y1, high_bf16(e[i]));
+            }
+            sum = __fmaf_rn(low_bf16(g[i]), y0, sum);
+            sum = __fmaf_rn(high_bf16(g[i]), y1, sum);
+        }
+    }
+    return sum;
+}
+
+/* One thread a query, tails included. */
+__global__ void __launch_bounds__(THREADS) rows_kernel(RowValues a)
+{
+    const size_t x = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (x >= a.count)
+        return;
+    const size_t block = x / 64, plane = block / a.tiles;
+    const int i = (int)(x % 64), query = (int)(block % a.tiles) * 64 + i;
+    float nm = 0.0f, inv = 0.0f, nid = 0.0f;
+    if (query < a.N) {
+        const size_t row = plane * a.N + query;
+        nm = -__fmul_rn(a.m[row], GG_TA_TWOPASS_LOG2E);
+        inv = a.inv[row];
+        nid = -__fmul_rn(inv, delta_of(a, row * a.D));
+    }
+    float *to = a.values + block * 192 + i;
+    to[0] = nm;
+    to[64] = inv;
+    to[128] = nid;
+}
+
+struct SumDq {
+    const float *parts;            /* [ranges][elements] */
+    const uint64_t *words;         /* [B R][tiles], or NULL */
+    void *dq;                      /* [elements] */
+    size_t elements, row_elements; /* B R H N D, H N D */
+    int ranges, tiles, span;       /* span: key tiles of a range */
+    float sc;
+    bool f32;
+};
+
+__device__ __forceinline__ float4 add4(float4 a, float4 b)
+{
+    return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z),
+                       __fadd_rn(a.w, b.w));
+}
+
+/* Does the range hold a valid key? A range without one wrote no part; its part is +0, which
+ * changes no bit, because a sum of chains is never -0. */
+__device__ __forceinline__ bool live_range(const SumDq &a, const uint64_t *words, int range)
+{
+    uint64_t any = words ? 0 : 1;
+    const int end = min((range + 1) * a.span, a.tiles);
+    for (int t = range * a.span; words && t < end; t++)
+        any |= words[t];
+    return any != 0;
+}
+
+__device__ __forceinline__ void store_four(void *to, size_t at, float4 x, bool f32)
+{
+    if (f32)
+        *reinterpret_cast<float4 *>(static_cast<float *>(to) + at) = x;
+    else
+        *reinterpret_cast<uint2 *>(static_cast<uint16_t *>(to) + at) =
+            make_uint2(pack_bf16(x.x, x.y), pack_bf16(x.z, x.w));
+}
+
+__global__ void __launch_bounds__(THREADS) sum_dq_kernel(SumDq a)
+{
+    const size_t at = ((size_t)blockIdx.x * THREADS + threadIdx.x) * 4;
+    if (at >= a.elements)
+        return;
+    const uint64_t *words = a.words ? a.words + at / a.row_elements * a.tiles : nullptr;
+    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int range = 0; range < a.ranges; range++)
+        if (live_range(a, words, range))
+            sum = add4(
+                sum, *reinterpret_cast<const float4 *>(a.parts + range * a.elements + at));
+    sum = make_float4(__fmul_rn(sum.x, a.sc), __fmul_rn(sum.y, a.sc),
+                      __fmul_rn(sum.z, a.sc), __fmul_rn(sum.w, a.sc));
+    store_four(a.dq, at, sum, a.f32);
+}
+
+struct SumDbias {
+    const float *slabs;                   /* [chunks][B H][rows][columns] */
+    void *dbias;                          /* [B H][N][N] */
+    size_t slab_elements, count;          /* count: B H N rows of `pieces` */
+    int N, rows, columns, chunks, pieces; /* pieces: of four keys */
+    bool f32;
+};
+
+__global__ void __launch_bounds__(THREADS) sum_dbias_kernel(SumDbias a)
+{
+    const size_t x = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (x >= a.count)
+        return;
+    const int key = (int)(x % a.pieces) * 4;
+    const size_t row = x / a.pieces, plane = row / a.N;
+    const int query = (int)(row % a.N);
+    const float *slab = a.slabs + (plane * a.rows + query) * a.columns + key;
+    float4 sum = *reinterpret_cast<const float4 *>(slab);
+#pragma unroll 4
+    for (int c = 1; c < a.chunks; c++)
+        sum = add4(sum, *reinterpret_cast<const float4 *>(slab + c * a.slab_elements));
+    const size_t at = row * a.N + key;
+    if (a.N % 4 == 0) {
+        store_four(a.dbias, at, sum, a.f32);
+        return;
+    }
+    const float y[4] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (key + i >= a.N)
+            continue;
+        if (a.f32)
+            static_cast<float *>(a.dbias)[at + i] = y[i];
+        else
+            static_cast<uint16_t *>(a.dbias)[at + i] = (uint16_t)pack_bf16(y[i], 0.0f);
+    }
+}
+
+} // namespace
+
+cudaError_t gg_ta_twopass_bias(const gg_ta_call &u, void *tiles, bool turned)
+{
+    const TwopassTiles t = twopass_tiles(u);
+    const BiasTiles a = {tiles, u.bias, u.N, t.even, turned ? t.tiles : t.keys, turned};
+    const size_t ctas = bias_planes_of(u) * a.row_tiles * a.column_tiles;
+    return launch(u.bias_f32 ? bias_tiles_kernel<float> : bias_tiles_kernel<uint16_t>, ctas,
+                  THREADS, 0, (cudaStream_t)u.stream, a);
+}
+
+static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
+{
+    const size_t count = (size_t)u.B * u.R * tiles_of(u);
+    const KeyWords a = {space.words, u.mask, u.lengths, count, u.N, (int)tiles_of(u)};
+    return launch(words_kernel, blocks_for(count * 32), THREADS, 0, (cudaStream_t)u.stream,
+                  a);
+}
+
+static cudaError_t sanitise(const gg_ta_call &u, const TwopassSpace &space)
+{
+    const size_t count = elements_of(u) / 8;
+    const Sanitise a = {reinterpret_cast<const uint4 *>(u.k),
+                        reinterpret_cast<const uint4 *>(u.v),
+                        reinterpret_cast<uint4 *>(space.k),
+                        reinterpret_cast<uint4 *>(space.v),
+                        space.words,
+                        count,
+                        u.H,
+                        u.N,
+                        (int)tiles_of(u),
+                        u.D / 8};
+    return launch(sanitise_kernel, blocks_for(count), THREADS, 0, (cudaStream_t)u.stream,
+                  a);
+}
+
+cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpace &space)
+{
+    GG_TRY_CUDA(gg_ta_twopass_bias(u, space.bias, false));
+    if (backward)
+        GG_TRY_CUDA(gg_ta_twopass_bias(u, space.bias_turned, true));
+    if (u.keys == GG_TA_KEYS_ALL) { /* read only: the tensor maps take a plain pointer */
+        space.k = const_cast<uint16_t *>(u.k);
+        space.v = const_cast<uint16_t *>(u.v);
+        return cudaSuccess;
+    }
+    GG_TRY_CUDA(make_words(u, space));
+    return sanitise(u, space);
+}
+
+cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const TwopassSpace &space)
+{
+    const size_t count = planes_of(u) * tiles_of(u) * 64;
+    const RowValues a = {space.rows, u.m,   u.inv, u.dout, u.o,
+                         u.e,        count, u.N,   u.D,    (int)tiles_of(u)};
+    return launch(rows_kernel, blocks_for(count), THREADS, 0, (cudaStream_t)u.stream, a);
+}
+
+cudaError_t gg_ta_twopass_sum_dq(const gg_ta_call &u, const TwopassSpace &space)
+{
+    const TwopassTiles t = twopass_tiles(u);
+    if (!u.dq)
+        return cudaSuccess;
+    if (!twopass_parts(u, t))
+        return cudaSuccess; /* already written */
+    const SumDq a = {space.parts,
+                     u.keys == GG_TA_KEYS_ALL ? nullptr : space.words,
+                     u.dq,
+                     elements_of(u),
+                     (size_t)u.H * u.N * u.D,
+                     t.ranges,
+                     t.tiles,
+                     t.half / 32,
+                     u.sc,
+                     u.grad_f32 != 0};
+    return launch(sum_dq_kernel, blocks_for(a.elements / 4), THREADS, 0,
+                  (cudaStream_t)u.stream, a);
+}
+
+cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space)
+{
+    const TwopassTiles t = twopass_tiles(u);
+    if (!u.dbias)
+        return cudaSuccess;
+    SumDbias a = {};
+    a.slabs = space.slabs;
+    a.dbias = u.dbias;
+    a.slab_elements = bias_planes_of(u) * t.tiles * 64 * t.keys * 64;
+    a.N = u.N, a.rows = 64 * t.tiles, a.columns = 64 * t.keys;
+    a.chunks = t.chunks, a.pieces = (u.N + 3) / 4;
+    a.count = bias_planes_of(u) * u.N * a.pieces;
+    a.f32 = u.dbias_f32 != 0;
+    return launch(sum_dbias_kernel, blocks_for(a.count), THREADS, 0, (cudaStream_t)u.stream,
+                  a);
+}

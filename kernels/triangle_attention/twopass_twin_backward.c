@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Backward of the twins of `twopass` and `split`. The CUDA kernels form P and dS twice with
+ * the same bits; here a tile of 64 queries and 32 keys is formed once. Keys are the outer
+ * loop, so that chains over queries, halves of key ranges, and ranges all ascend. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/arithmetic/bf16.h"
+#include "kernels/arithmetic/tensor_core.h"
+#include "kernels/triangle_attention/twopass_twin.h"
+
+/* delta_i = chain of fma(dout_d, y_d, .) over d ascending. */
+static void load_delta(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, size_t offset)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t N = (size_t)c->N, D = (size_t)c->D;
+    const uint16_t *o = c->o + offset * D, *e = c->e ? c->e + offset * D : NULL;
+    memset(s->delta, 0, s->Np * sizeof *s->delta);
+    memset(s->y, 0, s->Np * sizeof *s->y);
+    for (size_t d = 0; d < D; d++) {
+        for (size_t i = 0; i < N; i++) {
+            s->y[i] = gg_bf16_to_float(o[i * D + d]);
+            if (e) s->y[i] += gg_bf16_to_float(e[i * D + d]);
+        }
+        twin->lanes->accumulate(s->delta, s->doutT.value + d * s->Np, s->y, s->Np);
+    }
+}
+
+static void load_operands(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, size_t offset)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t first = offset * (size_t)c->D;
+    gg_ta_pair_load_rows(twin, s, &s->q, c->q + first, 0);
+    gg_ta_pair_load_rows(twin, s, &s->dout, c->dout + first, 0);
+    gg_ta_pair_load_rows(twin, s, &s->k, c->k + first, 1);
+    gg_ta_pair_load_columns(twin, s, &s->qT, c->q + first, 0);
+    gg_ta_pair_load_columns(twin, s, &s->doutT, c->dout + first, 0);
+    gg_ta_pair_load_columns(twin, s, &s->kT, c->k + first, 1);
+    gg_ta_pair_load_columns(twin, s, &s->vT, c->v + first, 1);
+    load_delta(twin, s, offset);
+}
+
+/* 64 queries and 32 keys, the last ones ragged. */
+typedef struct tile {
+    int b, h;
+    size_t offset; /* of (b, r, h, 0) */
+    size_t i0, j0;
+    size_t queries, keys; /* inside */
+    size_t width;         /* keys, padded */
+} tile;
+
+/* S and dP to P and dS of query i, and dS to the slab. */
+static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
+                     size_t i, float *slab)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t row = t->offset + t->i0 + i, N = (size_t)c->N;
+    float *p = s->s + i * GG_TA_TILE, *ds = s->dp + i * GG_TA_TILE;
+    float inv = c->inv[row], nid = -(inv * s->delta[t->i0 + i]);
+    gg_ta_pair_bias(c, s->bias, t->b, t->h, t->i0 + i, t->j0, t->width);
+    twin->lanes->logits(p, p, s->bias, s->valid + t->j0, c->sc, t->width);
+    gg_ta_pair_weights(twin, s, p, -(c->m[row] * GG_TA_TWOPASS_LOG2E), t->width);
+    for (size_t j = 0; j < t->width; j++) ds[j] = p[j] * fmaf(ds[j], inv, nid);
+    for (size_t j = 0; j < t->width; j++) p[j] *= inv;
+    gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, p, t->width);
+    gg_ta_pair_round(twin, s, &s->ds, &s->ds_low, i, ds, t->width);
+    float *sum = slab + (t->i0 + i) * N + t->j0;
+    for (size_t j = 0; j < t->keys; j++) sum[j] += ds[j];
+}
+
+static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
+                      float *slab)
+{
+    const gg_lanes *lanes = twin->lanes;
+    size_t steps = s->Dp / GG_TC_TERMS, padded = gg_ta_pair_pad(t->queries);
+    gg_decoded q = gg_ta_pair_part(&s->q, t->i0, 0),
+               dout = gg_ta_pair_part(&s->dout, t->i0, 0);
+    gg_decoded kT = gg_ta_pair_part(&s->kT, 0, t->j0),
+               vT = gg_ta_pair_part(&s->vT, 0, t->j0);
+    gg_decoded *const operands[] = {&s->p, &s->ds, &s->p_low, &s->ds_low};
+    memset(s->s, 0, t->queries * GG_TA_TILE * sizeof *s->s);
+    memset(s->dp, 0, t->queries * GG_TA_TILE * sizeof *s->dp);
+    lanes->chain(s->s, GG_TA_TILE, &q, &kT, t->queries, t->width, steps);
+    lanes->chain(s->dp, GG_TA_TILE, &dout, &vT, t->queries, t->width, steps);
+    for (size_t i = 0; i < t->queries; i++) form_row(twin, s, t, i, slab);
+    for (int i = 0; i < 4; i++)
+        gg_ta_pair_clear_rows(operands[i], t->queries, padded, t->width);
+}
+
+/* c [D][keys] += chain of x^T [D][queries] and P or dS [queries][keys], 16 queries each. */
+static void add_keys(const gg_ta_pair_twin *twin, const tile *t, float *c,
+                     const gg_decoded *xT, const gg_decoded *high, const gg_decoded *low)
+{
+    size_t D = (size_t)twin->call.D, padded = gg_ta_pair_pad(t->queries);
+    for (size_t i = 0; i < padded; i += GG_TC_TERMS) {
+        gg_decoded x = gg_ta_pair_part(xT, 0, t->i0 + i), h = gg_ta_pair_part(high, i, 0);
+        gg_decoded l = gg_ta_pair_part(low, i, 0);
+        twin->lanes->chain(c, GG_TA_TILE, &x, &h, D, t->width, 1);
+        if (twin->pairs) twin->lanes->chain(c, GG_TA_TILE, &x, &l, D, t->width, 1);
+    }
+}
+
+static void one_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
+                     float *slab)
+{
+    gg_decoded k = gg_ta_pair_part(&s->k, t->j0, 0);
+    form_tile(twin, s, t, slab);
+    add_keys(twin, t, s->dvT, &s->doutT, &s->p, &s->p_low);
+    add_keys(twin, t, s->dkT, &s->qT, &s->ds, &s->ds_low);
+    gg_ta_pair_chain(twin, s->half + t->i0 * s->Dp, s->Dp, &s->ds,
+                     twin->pairs ? &s->ds_low : NULL, &k, t->queries, s->Dp,
+                     t->width / GG_TC_TERMS);
+}
+
+/* dk and dv of `count` keys from `first`; +0 at an invalid key. */
+static void store_keys(const gg_ta_pair_twin *twin, const gg_ta_pair_scratch *s,
+                       size_t offset, size_t first, size_t count)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t D = (size_t)c->D;
+    for (size_t j = 0; j < count; j++)
+        for (size_t d = 0; d < D; d++) {
+            size_t index = (offset + first + j) * D + d, from = d * GG_TA_TILE + j;
+            int valid = s->valid[first + j] != 0;
+            float dk = valid ? s->dkT[from] * c->sc : 0, dv = valid ? s->dvT[from] : 0;
+            if (c->dk) gg_ta_pair_store(c->dk, c->grad_f32, index, dk);
+            if (c->dv) gg_ta_pair_store(c->dv, c->grad_f32, index, dv);
+        }
+}
+
+/* Keys j0 .. j0 + count - 1, one half of a range, whose dq goes to s->half. */
+static void one_half(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, tile *t, size_t j0,
+                     size_t count, float *slab)
+{
+    size_t N = (size_t)twin->call.N, end = gg_ta_pair_min(j0 + count, N);
+    memset(s->half, 0, s->Np * s->Dp * sizeof *s->half);
+    for (t->j0 = j0; t->j0 < end; t->j0 += GG_TA_STEP) {
+        t->keys = gg_ta_pair_min(GG_TA_STEP, N - t->j0);
+        t->width = gg_ta_pair_pad(t->keys);
+        memset(s->dvT, 0, s->Dp * GG_TA_TILE * sizeof *s->dvT);
+        memset(s->dkT, 0, s->Dp * GG_TA_TILE * sizeof *s->dkT);
+        for (t->i0 = 0; t->i0 < N; t->i0 += GG_TA_TILE) {
+            t->queries = gg_ta_pair_min(GG_TA_TILE, N - t->i0);
+            one_tile(twin, s, t, slab);
+        }
+        store_keys(twin, s, t->offset, t->j0, t->keys);
+    }
+}
+
+void gg_ta_pair_backward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int b, int r,
+                         int h, float *slab)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t N = (size_t)c->N, D = (size_t)c->D, count = s->Np * s->Dp;
+    size_t offset = gg_ta_pair_offset(c, b, r, h), half = (size_t)gg_ta_twopass_half(c->N);
+    tile t = {.b = b, .h = h, .offset = offset};
+    gg_ta_pair_load_valid(twin, s, b, r);
+    load_operands(twin, s, offset);
+    memset(s->acc, 0, count * sizeof *s->acc);
+    memset(s->dvT, 0, s->Dp * GG_TA_TILE * sizeof *s->dvT);
+    memset(s->dkT, 0, s->Dp * GG_TA_TILE * sizeof *s->dkT);
+    for (size_t j0 = 0; j0 < N; j0 += 2 * half) {
+        size_t keys = gg_ta_pair_min(2 * half, N - j0);
+        if (!gg_ta_pair_is_live(s, j0, keys)) { /* no key, no gradient */
+            for (size_t j = j0; j < j0 + keys; j += GG_TA_STEP)
+                store_keys(twin, s, offset, j, gg_ta_pair_min(GG_TA_STEP, N - j));
+            continue;
+        }
+        one_half(twin, s, &t, j0, half, slab);
+        memcpy(s->first, s->half, count * sizeof *s->first);
+        one_half(twin, s, &t, j0 + half, half, slab);
+        for (size_t x = 0; x < count; x++) s->acc[x] += s->first[x] + s->half[x];
+    }
+    for (size_t i = 0; c->dq && i < N; i++)
+        for (size_t d = 0; d < D; d++)
+            gg_ta_pair_store(c->dq, c->grad_f32, (offset + i) * D + d,
+                             s->acc[i * s->Dp + d] * c->sc);
+}

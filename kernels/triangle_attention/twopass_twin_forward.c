@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Forward of the twins of `twopass` and `split`: tiles of 64 keys, a maximum that moves
+ * only when it must. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/arithmetic/bf16.h"
+#include "kernels/arithmetic/ex2.h"
+#include "kernels/arithmetic/tensor_core.h"
+#include "kernels/triangle_attention/twopass_twin.h"
+
+/* Where it stands with the queries of one tile. l: the four lanes' sums. */
+typedef struct online {
+    float m[GG_TA_TILE], l[GG_TA_TILE][4];
+} online;
+
+/* max.f32 over a row: NaN loses against a number. */
+static float largest(const float *u, size_t n)
+{
+    float top = -INFINITY;
+    for (size_t j = 0; j < n; j++) top = u[j] > top ? u[j] : top;
+    return top;
+}
+
+/* Lane c adds columns 8n + 2c apart from 8n + 2c + 1. */
+static void add_row(float l[4], const float *p, size_t n)
+{
+    for (size_t c = 0; c < 4; c++) {
+        float even = 0, odd = 0;
+        for (size_t j = 2 * c; j < n; j += 8) {
+            even += p[j];
+            odd += p[j + 1];
+        }
+        l[c] += even + odd;
+    }
+}
+
+static void raise_maximum(gg_ta_pair_scratch *s, online *state, size_t i, float top)
+{
+    float m = state->m[i];
+    if (!(top > m + GG_TA_TWOPASS_GROWTH)) return;
+    float f = gg_ex2(fmaf(m, GG_TA_TWOPASS_LOG2E, -(top * GG_TA_TWOPASS_LOG2E)));
+    state->m[i] = top;
+    for (size_t c = 0; c < 4; c++) state->l[i][c] *= f;
+    for (size_t d = 0; d < s->Dp; d++) s->acc[i * s->Dp + d] *= f;
+}
+
+/* One query, one key tile: scores in row i of s->s to weights in row i of s->p. */
+static void add_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online *state,
+                     size_t i, size_t first, size_t width)
+{
+    float *u = s->s + i * GG_TA_TILE;
+    twin->lanes->logits(u, u, s->bias, s->valid + first, twin->call.sc, width);
+    raise_maximum(s, state, i, largest(u, width));
+    gg_ta_pair_weights(twin, s, u, -(state->m[i] * GG_TA_TWOPASS_LOG2E), width);
+    gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, u, width);
+    add_row(state->l[i], twin->pairs ? u : s->p.value + i * GG_TA_TILE, width);
+}
+
+static void finish(const gg_ta_call *c, gg_ta_pair_scratch *s, const online *state,
+                   size_t i, size_t row)
+{
+    const float *lane = state->l[i];
+    size_t D = (size_t)c->D;
+    float l = (lane[0] + lane[1]) + (lane[2] + lane[3]);
+    float inv = l == 0 ? 0 : 1 / l;
+    c->m[row] = l == 0 ? 0 : state->m[i];
+    c->inv[row] = gg_float_canonical(inv);
+    for (size_t d = 0; d < D; d++) {
+        float o32 = s->acc[i * s->Dp + d] * inv;
+        uint16_t o = gg_bf16_from_float(o32);
+        if (c->o) c->o[row * D + d] = o;
+        if (c->e) c->e[row * D + d] = gg_bf16_from_float(o32 - gg_bf16_to_float(o));
+    }
+}
+
+void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int b, int r,
+                        int h)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t N = (size_t)c->N, offset = gg_ta_pair_offset(c, b, r, h),
+           start = offset * (size_t)c->D;
+    gg_ta_pair_load_valid(twin, s, b, r);
+    gg_ta_pair_load_rows(twin, s, &s->q, c->q + start, 0);
+    gg_ta_pair_load_columns(twin, s, &s->kT, c->k + start, 1);
+    gg_ta_pair_load_rows(twin, s, &s->v, c->v + start, 1);
+    for (size_t i0 = 0; i0 < N; i0 += GG_TA_TILE) {
+        size_t queries = gg_ta_pair_min(GG_TA_TILE, N - i0);
+        gg_decoded q = gg_ta_pair_part(&s->q, i0, 0);
+        online state;
+        memset(&state, 0, sizeof state);
+        for (size_t i = 0; i < GG_TA_TILE; i++) state.m[i] = GG_TA_TWOPASS_BOTTOM;
+        memset(s->acc, 0, GG_TA_TILE * s->Dp * sizeof *s->acc);
+        for (size_t j0 = 0; j0 < N; j0 += GG_TA_TILE) {
+            size_t width = gg_ta_pair_pad(gg_ta_pair_min(GG_TA_TILE, N - j0));
+            gg_decoded k = gg_ta_pair_part(&s->kT, 0, j0),
+                       v = gg_ta_pair_part(&s->v, j0, 0);
+            if (!gg_ta_pair_is_live(s, j0, width)) continue;
+            memset(s->s, 0, GG_TA_TILE * GG_TA_TILE * sizeof *s->s);
+            twin->lanes->chain(s->s, GG_TA_TILE, &q, &k, queries, width,
+                               s->Dp / GG_TC_TERMS);
+            for (size_t i = 0; i < queries; i++) {
+                gg_ta_pair_bias(c, s->bias, b, h, i0 + i, j0, width);
+                add_tile(twin, s, &state, i, j0, width);
+            }
+            gg_ta_pair_chain(twin, s->acc, s->Dp, &s->p, twin->pairs ? &s->p_low : NULL, &v,
+                             queries, s->Dp, width / GG_TC_TERMS);
+        }
+        for (size_t i = 0; i < queries; i++) finish(c, s, &state, i, offset + i0 + i);
+    }
+}
