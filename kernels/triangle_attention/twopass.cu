@@ -26,7 +26,7 @@ extern "C" const gg_kernel gg_ta_twopass_cuda = {
     gg_ta_inputs,
     gg_ta_outputs,
     gg_ta_features,
-    gg_ta_limits,
+    gg_ta_twopass_limits,
     GG_TA_LIMITS_NOTE,
     gg_ta_twopass_supports,
     gg_ta_saved_bytes,
