@@ -59,27 +59,41 @@ typedef struct touched {
 } touched;
 
 /* The host's place for device memory of `bytes` at `data`; NULL when it cannot be had.
- * `guarded`: with the guard bands before and behind it. */
-static void *fetch(void *data, size_t bytes, bool guarded, touched *t)
+ * With the guard bands before and behind it. */
+static void *fetch(void *data, size_t bytes, touched *t)
 {
-    size_t before = guarded ? BEFORE : 0;
-    size_t whole = before + bytes + (guarded ? GG_GUARD_BYTES : 0);
-    mirror *m = find((char *)data - before, whole);
+    mirror *m = find((char *)data - BEFORE, BEFORE + bytes + GG_GUARD_BYTES);
     if (m == NULL) return NULL;
     if (state.backend->download(m->host, m->device, m->bytes) != GG_OK) return NULL;
     t->mirrors[t->count++] = m;
-    return m->host + before;
+    return m->host + BEFORE;
 }
 
-static size_t span(const DLTensor *t)
+static size_t count_of(const DLTensor *t)
 {
-    size_t last = 0, dense = 1;
-    for (int i = t->ndim - 1; i >= 0; i--) {
-        size_t stride = t->strides != NULL ? (size_t)t->strides[i] : dense;
-        last += ((size_t)t->shape[i] - 1) * stride;
-        dense *= (size_t)t->shape[i];
+    size_t count = 1;
+    for (int i = 0; i < t->ndim; i++) count *= (size_t)t->shape[i];
+    return count;
+}
+
+/* A strided input may lie in gigabytes of which it uses little: only its elements are
+ * copied, row by row of its last axis, and not back. */
+static void *fetch_strided(const DLTensor *t, char *first)
+{
+    size_t size = t->dtype.bits / 8u, last = 0, columns = (size_t)t->shape[t->ndim - 1];
+    for (int i = 0; i < t->ndim; i++)
+        last += ((size_t)t->shape[i] - 1) * (size_t)t->strides[i];
+    mirror *m = find(first, (last + 1) * size);
+    for (size_t row = 0; m != NULL && row < count_of(t) / columns; row++) {
+        size_t rest = row, at = 0;
+        for (int i = t->ndim - 2; i >= 0; i--) {
+            at += rest % (size_t)t->shape[i] * (size_t)t->strides[i] * size;
+            rest /= (size_t)t->shape[i];
+        }
+        if (state.backend->download(m->host + at, first + at, columns * size) != GG_OK)
+            return NULL;
     }
-    return (last + 1) * (t->dtype.bits / 8u);
+    return m == NULL ? NULL : m->host;
 }
 
 /* A tensor on the host; false when memory is short. */
@@ -88,7 +102,9 @@ static bool fetch_tensor(const DLTensor *from, DLTensor *to, touched *t)
     *to = *from;
     to->device = (DLDevice){kDLCPU, 0};
     char *first = (char *)from->data + from->byte_offset;
-    char *host = fetch(first, span(from), from->strides == NULL, t);
+    char *host = from->strides != NULL ? fetch_strided(from, first)
+                                       : fetch(first, count_of(from) *
+                                               (from->dtype.bits / 8u), t);
     to->data = host == NULL ? NULL : host - from->byte_offset;
     return host != NULL;
 }
@@ -113,8 +129,8 @@ static int run(const gg_call *call, int (*half)(const gg_call *call))
             good = good && fetch_tensor(call->outputs[o], &out[o], &t);
             outputs[o] = &out[o];
         }
-    if (good) host.saved = fetch(call->saved, k->saved_bytes(call), true, &t);
-    if (good) host.workspace = fetch(call->workspace, k->workspace_bytes(call), true, &t);
+    if (good) host.saved = fetch(call->saved, k->saved_bytes(call), &t);
+    if (good) host.workspace = fetch(call->workspace, k->workspace_bytes(call), &t);
     if (!good || host.saved == NULL || host.workspace == NULL) return ENOMEM;
     host.inputs = inputs;
     host.outputs = outputs;

@@ -23,17 +23,17 @@ static const gg_limits gg_ta_limits[] = {
     {3.8, 0.35, 1.00, 8.4},       /* dq */
     {2.4, 0.51, 0.95, 6.9},       /* dk */
     {2.2, 1.15, 1.65, 31},        /* dv */
-    {INFINITY, 0.26, 0.46, 3.8},  /* dbias */
+    {INFINITY, 0.26, 0.56, 3.8},  /* dbias */
 };
 
 /* `twopass` moves its maximum late, so the largest probability is rounded too, where the
  * others have it as an exact 1: delta, and with it dbias, errs more in sharp rows. */
 static const gg_limits gg_ta_twopass_limits[] = {
-    {2.3, 0.86, 1.25, INFINITY},  /* o */
-    {3.8, 0.35, 1.00, 8.4},       /* dq */
-    {2.4, 0.51, 0.95, 6.9},       /* dk */
-    {2.2, 1.15, 1.65, 31},        /* dv */
-    {INFINITY, 0.26, 0.55, 10.8}, /* dbias */
+    {2.3, 0.86, 1.56, INFINITY},  /* o */
+    {3.8, 0.35, 1.50, 8.4},       /* dq */
+    {2.4, 0.51, 1.10, 6.9},       /* dk */
+    {2.2, 1.15, 1.75, 31},        /* dv */
+    {INFINITY, 0.26, 0.96, 10.8}, /* dbias */
 };
 
 /* The same for `split`: with P and dS as pairs what is left is the output's own rounding
