@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gradgate: the command line. The only place that ends the process. */
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "build_identity.h"
 #include "harness/commands.h"
@@ -48,6 +51,13 @@ static const char manual[] =
     "Exit codes: 0 passed, 1 failed, 2 not verified (nothing or not enough was measured),\n"
     "3 usage or bad input.\n";
 
+/* Whoever read our output has seen enough (`| head`): no fault, and nothing to add. */
+static bool reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -66,7 +76,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(name, commands[i].name) == 0) {
             int code = commands[i].run(argc - 1, argv + 1);
-            if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+            if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_left()) return code;
             gg_fail(GG_IO, "cannot write to standard output");
             return gg_complain(GG_IO);
         }

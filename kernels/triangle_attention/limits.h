@@ -26,6 +26,16 @@ static const gg_limits gg_ta_limits[] = {
     {INFINITY, 0.26, 0.56, 3.8},  /* dbias */
 };
 
+/* `naive` divides before it rounds P and sums the unrounded P, so the errors of a row of
+ * equal probabilities add up in o instead of cancelling in the quotient. */
+static const gg_limits gg_ta_naive_limits[] = {
+    {2.3, 1.12, 1.25, INFINITY}, /* o */
+    {3.8, 0.35, 1.00, 8.4},      /* dq */
+    {2.4, 0.51, 0.95, 6.9},      /* dk */
+    {2.2, 1.15, 1.65, 31},       /* dv */
+    {INFINITY, 0.26, 0.56, 3.8}, /* dbias */
+};
+
 /* `twopass` moves its maximum late, so the largest probability is rounded too, where the
  * others have it as an exact 1: delta, and with it dbias, errs more in sharp rows. */
 static const gg_limits gg_ta_twopass_limits[] = {

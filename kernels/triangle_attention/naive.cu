@@ -324,7 +324,7 @@ extern "C" const gg_kernel gg_ta_naive_cuda = {
     gg_ta_inputs,
     gg_ta_outputs,
     nullptr,
-    gg_ta_limits,
+    gg_ta_naive_limits,
     GG_TA_LIMITS_NOTE,
     supports,
     gg_ta_saved_nothing,
