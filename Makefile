@@ -87,7 +87,7 @@ demo: all
 	    --out $(BUILD)/smoke600.json
 
 unit: $(BUILD)/unit
-	$(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
+	LSAN_OPTIONS=suppressions=scripts/lsan.supp $(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
 
 test: all unit $(BUILD)/planted/gradgate
 	sh harness/command_test.sh $(BUILD)
