@@ -71,7 +71,7 @@ static void list_checks(void)
 {
     printf("written      no element keeps the poison of every run\n"
            "pattern      NaN and infinity stand where the truth has them, and nowhere else\n"
-           "rmse         RMSE against the truth, in units of the rounding floor\n"
+           "rmse         RMSE against the truth over hypot(floor, allowance rms / 128)\n"
            "gauge_p99    99th percentile of |error| over its allowance\n"
            "gauge_max    largest |error| over its allowance\n"
            "repeat       equal inputs give equal bits, run after run\n"
@@ -94,10 +94,10 @@ static void list_limits(void)
     for (int i = 0; gg_kernels[i] != NULL; i++) {
         const gg_kernel *k = gg_kernels[i];
         for (int o = 0; k->outputs[o] != NULL; o++)
-            printf("%-20s %-10s %-5s %-6s rmse/floor <= %-6g gauge p99 <= %-6g max <= %g\n",
+            printf("%-20s %-10s %-5s %-6s rmse <= %-5g (f32 %-5g)  gauge p99 <= %-5g max <= %g\n",
                    k->operator_name, k->name, k->device == kDLCPU ? "host" : "cuda",
-                   k->outputs[o], k->limits[o].rmse_over_floor, k->limits[o].gauge_p99,
-                   k->limits[o].gauge_max);
+                   k->outputs[o], k->limits[o].rmse_over_floor, k->limits[o].rmse_f32,
+                   k->limits[o].gauge_p99, k->limits[o].gauge_max);
     }
 }
 

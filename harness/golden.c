@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "reports/file_out.h"
 
 enum { GOLDEN_HEADER_LINES = 6, GOLDEN_MAX_ENTRIES = 1 << 20 };
 
@@ -100,8 +101,9 @@ const gg_golden_entry *gg_golden_find(const gg_golden *golden, const char *id,
     return NULL;
 }
 
-static bool write_all(const gg_run_record *run, FILE *file)
+static gg_status write_all(const void *context, FILE *file)
 {
+    const gg_run_record *run = context;
     int entries = 0;
     for (int i = 0; i < run->count; i++) entries += run->cases[i].output_count;
     fprintf(file, "gradgate-golden 1\noperator %s\nkernel %s\nsuite %s %016" PRIx64 "\n"
@@ -114,24 +116,27 @@ static bool write_all(const gg_run_record *run, FILE *file)
             fprintf(file, "%s\t%s\t%016" PRIx64 "\t%016" PRIx64 "\n", c->id,
                     c->outputs[o].name, c->input_digest, c->outputs[o].digest);
     }
-    return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
+    return GG_OK;
+}
+
+/* Digests are worth keeping only of bits that come back. */
+static gg_status refuse_case(const gg_case_record *c)
+{
+    if (c->output_count == 0)
+        return gg_fail(GG_BAD_INPUT, "case %s did not run: no digest to keep", c->id);
+    if (c->runs < 2)
+        return gg_fail(GG_BAD_INPUT, "case %s ran once: no sign that its bits come back; "
+                       "run with --repeats 2 or more", c->id);
+    for (int o = 0; o < c->output_count; o++)
+        if (c->outputs[o].repeat_differing > 0)
+            return gg_fail(GG_BAD_INPUT, "case %s: %s changed from run to run: its digest "
+                           "predicts nothing", c->id, c->outputs[o].name);
+    return GG_OK;
 }
 
 gg_status gg_golden_write(const gg_run_record *run, const char *path)
 {
-    char temporary[4200];
-    for (int i = 0; i < run->count; i++)
-        if (run->cases[i].output_count == 0)
-            return gg_fail(GG_BAD_INPUT, "case %s did not run: no digest to keep",
-                           run->cases[i].id);
     if (run->count == 0) return gg_fail(GG_BAD_INPUT, "the report holds no case");
-    snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
-    FILE *file = fopen(temporary, "w");
-    if (file == NULL) return gg_fail(GG_IO, "%s: %s", temporary, strerror(errno));
-    bool written = write_all(run, file);
-    written = fclose(file) == 0 && written;
-    if (written && rename(temporary, path) == 0) return GG_OK;
-    gg_status status = gg_fail(GG_IO, "%s: cannot be written: %s", path, strerror(errno));
-    unlink(temporary);
-    return status;
+    for (int i = 0; i < run->count; i++) GG_TRY(refuse_case(&run->cases[i]));
+    return gg_file_write(path, "golden file", write_all, run);
 }

@@ -24,7 +24,8 @@ void gg_golden_free(gg_golden *golden);
 /* The entry of one output of one case; NULL when there is none. */
 const gg_golden_entry *gg_golden_find(const gg_golden *golden, const char *id,
                                       const char *output);
-/* Writes the digests of a report's cases to `path`; every case must have run. */
+/* Writes the digests of a report's cases to `path`; every case must have run twice or
+ * more, with equal bits. */
 gg_status gg_golden_write(const gg_run_record *run, const char *path);
 
 #endif

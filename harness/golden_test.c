@@ -17,7 +17,7 @@ TestSuite(golden, .init = name_file, .fini = remove_file);
 static gg_run_record sample(gg_case_record *c)
 {
     gg_run_record run = {.cases = c, .count = 1, .suite_digest = 0xabcdef};
-    *c = (gg_case_record){.output_count = 2, .input_digest = 7};
+    *c = (gg_case_record){.output_count = 2, .input_digest = 7, .runs = 2};
     strcpy(c->id, "normal-N3-s000");
     strcpy(c->outputs[0].name, "o");
     strcpy(c->outputs[1].name, "dq");
@@ -58,6 +58,12 @@ Test(golden, a_case_that_did_not_run_gives_no_file)
     cr_assert_eq(gg_golden_write(&run, path), GG_BAD_INPUT);
     cr_assert_neq(access(path, F_OK), 0);
     c.output_count = 2;
+    c.outputs[1].repeat_differing = 1;
+    cr_assert_eq(gg_golden_write(&run, path), GG_BAD_INPUT, "bits that do not come back");
+    c.outputs[1].repeat_differing = 0;
+    c.runs = 1;
+    cr_assert_eq(gg_golden_write(&run, path), GG_BAD_INPUT);
+    c.runs = 2;
     cr_assert_eq(gg_golden_write(&run, "/nonexistent/golden"), GG_IO);
 }
 

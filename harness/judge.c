@@ -74,6 +74,22 @@ static void judge_repeat(gg_output_record *o, int runs)
     gg_check_add(o, "written", (double)o->unwritten, 0, note);
 }
 
+/* The statistical checks: they need elements enough to be statistics. */
+static void judge_spread(gg_output_record *o, const gg_limit_record *limit,
+                         const char *where)
+{
+    char note[192];
+    double scale = hypot(o->floor_rmse, o->allowance_rms / 128);
+    double value = o->rmse == 0 ? 0 : o->rmse / scale;
+    snprintf(note, sizeof note, "RMSE %.4g is %.3g times its scale %.4g, limit %g (floor %.4g)",
+             o->rmse, value, scale, limit->rmse_over_floor, o->floor_rmse);
+    gg_check_add(o, "rmse", value, limit->rmse_over_floor, note);
+    snprintf(note, sizeof note, "1 %% of the errors exceed %.3g of their allowance, limit %g; "
+             "worst %s%s: %.9g, truth %.9g", o->gauge_p99, limit->gauge_p99, o->name, where,
+             o->output_there, o->truth_there);
+    gg_check_add(o, "gauge_p99", o->gauge_p99, limit->gauge_p99, note);
+}
+
 void gg_judge_output(gg_output_record *o, const gg_limit_record *limit, int runs)
 {
     char note[192], where[96];
@@ -82,16 +98,8 @@ void gg_judge_output(gg_output_record *o, const gg_limit_record *limit, int runs
              "is not, or reverse; first %s%s", o->pattern_mismatch, o->name, where);
     gg_check_add(o, "pattern", (double)o->pattern_mismatch, 0, note);
 
-    double scale = hypot(o->floor_rmse, o->allowance_rms / 128);
-    snprintf(note, sizeof note, "RMSE %.4g is %.3g times the rounding floor %.4g", o->rmse,
-             o->rmse / o->floor_rmse, o->floor_rmse);
-    gg_check_add(o, "rmse", o->rmse == 0 ? 0 : o->rmse / scale, limit->rmse_over_floor, note);
-
     place(o, o->gauge_max_at, where, sizeof where);
-    snprintf(note, sizeof note, "1 %% of the errors exceed %.3g of their allowance; worst "
-             "%s%s: %.9g, truth %.9g", o->gauge_p99, o->name, where, o->output_there,
-             o->truth_there);
-    gg_check_add(o, "gauge_p99", o->gauge_p99, limit->gauge_p99, note);
+    if (o->count >= GG_JUDGE_FEW) judge_spread(o, limit, where);
     snprintf(note, sizeof note, "error is %.3g times its allowance at %s%s: %.9g, truth %.9g",
              o->gauge_max, o->name, where, o->output_there, o->truth_there);
     gg_check_add(o, "gauge_max", o->gauge_max, limit->gauge_max, note);

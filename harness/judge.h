@@ -12,6 +12,10 @@ void gg_check_add(gg_output_record *output, const char *name, double value, doub
 /* Appends a check that could not be made. */
 void gg_check_add_missing(gg_output_record *output, const char *name, const char *note);
 
+/* Outputs of fewer elements have no rmse and gauge_p99 check: the percentile would be the
+ * maximum, and a mean of few errors averages nothing. gauge_max bounds every element. */
+#define GG_JUDGE_FEW 1000
+
 /* The checks that every output of every operator gets, from its measurements:
  *   written      elements that no run wrote                               0
  *   pattern      NaN and infinity where the truth has none, or reverse    0

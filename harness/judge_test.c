@@ -7,8 +7,8 @@
 /* An honest output: each test breaks one field and names the check that must turn. */
 static gg_output_record honest(void)
 {
-    return (gg_output_record){.name = "dq", .dtype = GG_BF16, .ndim = 2, .shape = {4, 8},
-        .count = 32, .rmse = 1.2e-4, .truth_rms = 0.1, .floor_rmse = 1e-4,
+    return (gg_output_record){.name = "dq", .dtype = GG_BF16, .ndim = 2, .shape = {400, 8},
+        .count = 3200, .rmse = 1.2e-4, .truth_rms = 0.1, .floor_rmse = 1e-4,
         .allowance_rms = 1e-3, .gauge_max = 0.5, .gauge_p99 = 0.1, .gauge_max_at = 9,
         .pattern_first = -1, .repeat_first = -1, .certified = 3, .certificate = 1e-12,
         .ablated_rmse = NAN};
@@ -70,6 +70,21 @@ Test(judge, nan_figures_never_pass)
     only(o, "certificate", GG_NOT_VERIFIED);
 }
 
+Test(judge, few_elements_have_no_statistics_but_a_bound)
+{
+    gg_output_record o = honest();
+    o.ndim = 1, o.shape[0] = o.count = GG_JUDGE_FEW - 1;
+    o.rmse = NAN, o.gauge_p99 = 9;
+    gg_judge_output(&o, &limit, 5);
+    for (int i = 0; i < o.check_count; i++)
+        cr_assert_eq(o.checks[i].verdict, GG_PASSED, "%s", o.checks[i].name);
+    o = honest();
+    o.ndim = 1, o.shape[0] = o.count = GG_JUDGE_FEW - 1;
+    o.gauge_max = 1.01;
+    gg_judge_output(&o, &limit, 5);
+    cr_assert_eq(verdict_of(&o, "gauge_max"), GG_FAILED);
+}
+
 Test(judge, limit_is_inclusive)
 {
     gg_output_record o = honest();
@@ -115,6 +130,6 @@ Test(judge, difference_is_located)
     for (int i = 0; i < o.check_count; i++)
         if (strcmp(o.checks[i].name, "repeat") == 0)
             cr_assert_str_eq(o.checks[i].note,
-                             "2 of 32 elements changed between equal runs; first dq[2,1]: "
+                             "2 of 3200 elements changed between equal runs; first dq[2,1]: "
                              "0x3f80 then 0x3f81, up to 1 ulp");
 }

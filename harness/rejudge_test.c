@@ -41,13 +41,13 @@ Test(rejudge, honest_run_stays_passed)
 Test(rejudge, what_exceeds_the_limits_of_now_fails)
 {
     gg_run_record run = run_of(gg_kernels[0], 4);
-    run.cases[2].outputs[0].gauge_p99 = 2 * gg_kernels[0]->limits[0].gauge_p99;
+    run.cases[2].outputs[0].gauge_max = 2 * gg_kernels[0]->limits[0].gauge_max;
     cr_assert_eq(gg_rejudge(&run, &outcome), GG_OK);
     cr_assert_eq(outcome.was[GG_PASSED], 4);
     cr_assert_eq(outcome.is[GG_FAILED], 1);
     cr_assert_eq(outcome.changed, 1);
     cr_assert_str_eq(outcome.first, run.cases[2].id);
-    cr_assert_not_null(strstr(run.cases[2].reason, "gauge_p99"));
+    cr_assert_not_null(strstr(run.cases[2].reason, "gauge_max"));
     gg_run_free(&run);
 }
 

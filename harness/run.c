@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "harness/environment.h"
@@ -200,6 +201,13 @@ static gg_status run_plan(const gg_run_options *options, gg_plan *plan, gg_run_r
     double start = seconds_now();
     if (chosen == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the list of cases");
     bool keeps = options->out != NULL;
+    struct stat there; /* found now, not after hours of measuring */
+    if (keeps && (options->out[0] == '\0' ||
+                  (stat(options->out, &there) == 0 && !S_ISREG(there.st_mode)))) {
+        free(chosen);
+        return gg_fail(GG_BAD_INPUT, "--out '%s' is not a file that a report can replace: name "
+                       "a file", options->out);
+    }
     if (keeps) snprintf(path, sizeof path, "%s.journal", options->out);
     gg_status status = describe(options, plan, run);
     if (status == GG_OK) status = choose_cases(options, plan->suite, chosen, &count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a kernel on trial is. This header and DLPack's are all that a kernel needs.
  *
- * A kernel is one `gg_kernel` struct: built in (kernels/registry.c), or exported from a
- * shared object as `gg_kernel_plugin`. It works on DLPack tensors and never allocates:
+ * A kernel is one `gg_kernel` struct, listed in kernels/registry.c. It works on DLPack
+ * tensors and never allocates:
  * the caller brings outputs, saved tensors and workspace, all filled with poison, so a
  * byte that was not written shows. */
 #ifndef KERNELS_ABI_H
@@ -78,8 +78,6 @@ typedef struct gg_kernel {
     int (*backward)(const gg_call *call);
     int forward_outputs;
 } gg_kernel;
-
-#define GG_KERNEL_SYMBOL "gg_kernel_plugin" /* const gg_kernel gg_kernel_plugin */
 
 #ifdef __cplusplus
 }
