@@ -4,41 +4,7 @@
 # a verdict. usage: case_test.sh BUILD (with planted/gradgate in it)
 set -u
 build=$1
-gradgate=$(cd "$build" && pwd)/gradgate
-planted=$(cd "$build" && pwd)/planted/gradgate
-here=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-ok() { passed=$((passed + 1)); }
-no() { failed=$((failed + 1)); echo "FAILED: $1"; }
-
-# refuses CODE TEXT ARGUMENT...: exit code, exactly one line on stderr holding TEXT,
-# nothing on stdout.
-refuses() {
-    want=$1 text=$2
-    shift 2
-    (cd "$work" && "$gradgate" "$@" >out 2>err)
-    code=$?
-    if [ "$code" -ne "$want" ]; then no "'$*' exits $code, not $want: $(cat "$work/err")"
-    elif [ "$(wc -l <"$work/err")" -ne 1 ] || [ -s "$work/out" ]; then
-        no "'$*' prints more than one line"
-    elif ! grep -qF -- "$text" "$work/err"; then
-        no "'$*' says '$(cat "$work/err")', not '$text'"
-    else ok; fi
-}
-
-# exits CODE ARGUMENT...: leaves stdout in out
-exits() {
-    want=$1
-    shift
-    (cd "$work" && "$gradgate" "$@" >out 2>err)
-    code=$?
-    if [ "$code" -eq "$want" ]; then ok; else
-        no "'$*' exits $code, not $want: $(cat "$work/err"; tail -n 3 "$work/out")"
-    fi
-}
+. "$(dirname "$0")/shell_test.sh"
 
 # says PATTERN: the last output has a line that matches
 says() { if grep -qE -- "$1" "$work/out"; then ok; else no "no line matches '$1'"; fi; }
@@ -130,5 +96,4 @@ says '^failed  turbo on host  twin300  '
 says 'golden +1 +0  failed: bits differ'
 says '\(first failed check: golden\)$'
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 60 ]
+conclude 60

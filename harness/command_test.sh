@@ -4,40 +4,7 @@
 # kill -9, golden digests. usage: command_test.sh BUILD
 set -u
 build=$1
-gradgate=$(cd "$build" && pwd)/gradgate
-here=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d)
-trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-passed=0 failed=0
-
-ok() { passed=$((passed + 1)); }
-no() { failed=$((failed + 1)); echo "FAILED: $1"; }
-
-# refuses CODE TEXT ARGUMENT...: exit code, exactly one line on stderr holding TEXT,
-# nothing on stdout.
-refuses() {
-    want=$1 text=$2
-    shift 2
-    (cd "$work" && "$gradgate" "$@" >out 2>err)
-    code=$?
-    if [ "$code" -ne "$want" ]; then no "'$*' exits $code, not $want: $(cat "$work/err")"
-    elif [ "$(wc -l <"$work/err")" -ne 1 ] || [ -s "$work/out" ]; then
-        no "'$*' prints more than one line"
-    elif ! grep -qF -- "$text" "$work/err"; then
-        no "'$*' says '$(cat "$work/err")', not '$text'"
-    else ok; fi
-}
-
-# exits CODE ARGUMENT...
-exits() {
-    want=$1
-    shift
-    (cd "$work" && "$gradgate" "$@" >out 2>err)
-    code=$?
-    if [ "$code" -eq "$want" ]; then ok; else
-        no "'$*' exits $code, not $want: $(tail -3 "$work/err" "$work/out")"
-    fi
-}
+. "$(dirname "$0")/shell_test.sh"
 
 # equal FILE FILE: equal reports, but for the fields of time and place.
 equal() {
@@ -77,6 +44,14 @@ refuses 3 "list takes" list nothing
 refuses 3 "takes one REPORT" report
 refuses 3 "nosuch.json" report nosuch.json
 refuses 3 "golden needs --out" golden x.json
+refuses 3 "--bogus" report x.json --bogus
+refuses 3 "--html needs a value" report x.json --html
+refuses 3 "not a file that a report can replace" $run --suite probes --out .
+refuses 3 "not a file that a report can replace" $run --suite probes --out ''
+mkfifo "$work/pipe"
+refuses 3 "not a file that a report can replace" $run --suite probes --out pipe
+[ -p "$work/pipe" ] && [ ! -e "$work/pipe.journal" ] && ok || no "the pipe is gone"
+refuses 3 "changed from run to run" golden "$here/reports/h200/paper600-atomic.json.gz" --out g
 printf '{"gradgate_suite":1,"name":"big","operator":"triangle_attention","cases":[{"extents":{"B":1,"R":16777216,"H":16777216,"N":16777216,"D":64},"families":["normal"],"seeds":{"first":0,"count":1}}]}' >"$work/big.json"
 refuses 3 "big.json" $run --suite big.json
 printf '{"gradgate_suite":1,' >"$work/torn.json"
@@ -168,5 +143,4 @@ if grep -q SURVIVED "$work/out"; then ok; else no "a survivor is not named"; fi
 exits 1 selftest --control alarm
 if grep -q 'FALSE ALARM' "$work/out"; then ok; else no "a false alarm is not named"; fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 40 ]
+conclude 40

@@ -5,40 +5,7 @@
 # A build from changed sources gates nothing green: there this expects 2 instead of 0.
 set -u
 build=$1
-gradgate=$(cd "$build" && pwd)/gradgate
-planted=$(dirname "$gradgate")/planted/gradgate
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-ok() { passed=$((passed + 1)); }
-no() { failed=$((failed + 1)); echo "FAILED: $1"; }
-
-# refuses CODE TEXT ARGUMENT...: exit code, exactly one line on stderr holding TEXT,
-# nothing on stdout.
-refuses() {
-    want=$1 text=$2
-    shift 2
-    (cd "$work" && "$gradgate" "$@" >out 2>err)
-    code=$?
-    if [ "$code" -ne "$want" ]; then no "'$*' exits $code, not $want: $(cat "$work/err")"
-    elif [ "$(wc -l <"$work/err")" -ne 1 ] || [ -s "$work/out" ]; then
-        no "'$*' prints more than one line"
-    elif ! grep -qF -- "$text" "$work/err"; then
-        no "'$*' says '$(cat "$work/err")', not '$text'"
-    else ok; fi
-}
-
-# exits CODE ARGUMENT...
-exits() {
-    want=$1
-    shift
-    (cd "$work" && "$gradgate" "$@" >out 2>err)
-    code=$?
-    if [ "$code" -eq "$want" ]; then ok; else
-        no "'$*' exits $code, not $want: $(tail -3 "$work/err" "$work/out")"
-    fi
-}
+. "$(dirname "$0")/shell_test.sh"
 
 # rule NAME VERDICT: the last gate's table says so.
 rule() {
@@ -191,5 +158,4 @@ done
 leftover=$(find "$work" -name "*.tmp-*")
 if [ -n "$leftover" ]; then no "a temporary file stays: $leftover"; else ok; fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 60 ]
+conclude 60

@@ -14,5 +14,5 @@ git ls-files -z '*.c' ':!*_test.c' | xargs -0 cppcheck --quiet --error-exitcode=
     --enable=warning -j "$(nproc)" --inline-suppr --suppress=missingInclude \
     --suppress=missingIncludeSystem --suppress=unknownMacro \
     --suppress=preprocessorErrorDirective -I. -DGG_CUDA=0
-git ls-files -z '*.sh' | xargs -0 shellcheck -s sh -e SC1003,SC2086
+git ls-files -z '*.sh' | xargs -0 shellcheck -s sh -e SC1003,SC1091,SC2034,SC2086,SC2154
 sh scripts/style.sh
