@@ -50,7 +50,7 @@ refuses 3 "not a file that a report can replace" $run --suite probes --out .
 refuses 3 "not a file that a report can replace" $run --suite probes --out ''
 mkfifo "$work/pipe"
 refuses 3 "not a file that a report can replace" $run --suite probes --out pipe
-[ -p "$work/pipe" ] && [ ! -e "$work/pipe.journal" ] && ok || no "the pipe is gone"
+if [ -p "$work/pipe" ] && [ ! -e "$work/pipe.journal" ]; then ok; else no "the pipe is gone"; fi
 refuses 3 "changed from run to run" golden "$here/reports/h200/paper600-atomic.json.gz" --out g
 printf '{"gradgate_suite":1,"name":"big","operator":"triangle_attention","cases":[{"extents":{"B":1,"R":16777216,"H":16777216,"N":16777216,"D":64},"families":["normal"],"seeds":{"first":0,"count":1}}]}' >"$work/big.json"
 refuses 3 "big.json" $run --suite big.json
