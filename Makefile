@@ -73,7 +73,7 @@ $(BUILD)/%.cu.o: %.cu | setup
 	    || { cat $(@:.o=.log); rm -f $@; exit 1; }
 
 # Rewritten only when the identity changes, so that nothing is built again for nothing.
-$(BUILD)/build_identity.h: FORCE
+$(BUILD)/build_identity.h: FORCE | setup
 	@mkdir -p $(BUILD)
 	@sh scripts/identity.sh $(VERSION) "$(CC)" "$(if $(filter 1,$(CUDA)),$(NVCC))" \
 	    "$(CFLAGS)" > $@.new
