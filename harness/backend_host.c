@@ -2,11 +2,11 @@
  * The host as a place to run: memory is malloc's, work is done by threads. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/backend.h"
 #include "harness/digest.h"
+#include "harness/environment.h"
 #include "reference/parallel.h"
 
 static gg_status host_alloc(size_t bytes, void **memory)
@@ -160,24 +160,17 @@ static gg_status host_compare(const gg_backend *b, const gg_tensor *first,
 /* [timer][0 start, 1 stop], in seconds */
 static double times[GG_TIMERS][2];
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static gg_status host_timer_start(const gg_backend *b, int timer)
 {
     (void)b;
-    times[timer][0] = seconds();
+    times[timer][0] = gg_seconds();
     return GG_OK;
 }
 
 static gg_status host_timer_stop(const gg_backend *b, int timer)
 {
     (void)b;
-    times[timer][1] = seconds();
+    times[timer][1] = gg_seconds();
     return GG_OK;
 }
 

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "harness/certify.h"
+#include "harness/environment.h"
 #include "harness/judge.h"
 #include "harness/relations.h"
 #include "harness/trial.h"
@@ -195,11 +195,7 @@ static gg_status judge(gg_trial *t, gg_case_record *record)
 {
     const gg_limits *limits = t->plan->kernel->limits;
     for (int o = 0; o < t->outputs; o++) {
-        gg_limit_record limit = {.rmse_over_floor = t->output[o].dtype == GG_F32
-                                                        ? limits[o].rmse_f32
-                                                        : limits[o].rmse_over_floor,
-                                 .gauge_p99 = limits[o].gauge_p99,
-                                 .gauge_max = limits[o].gauge_max};
+        gg_limit_record limit = gg_limits_of(&limits[o], t->output[o].dtype);
         gg_judge_output(&record->outputs[o], &limit, record->runs);
     }
     GG_TRY(check_answers(t, record));
@@ -264,13 +260,6 @@ static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
     return GG_OK;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 bool gg_plan_certifies(const gg_plan *plan, int index)
 {
     int64_t count = plan->suite->count, want = plan->certify;
@@ -280,7 +269,7 @@ bool gg_plan_certifies(const gg_plan *plan, int index)
 void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record)
 {
     const gg_case *what = &plan->suite->cases[index];
-    double start = now();
+    double start = gg_seconds();
     gg_trial t = {.plan = plan, .op = plan->suite->op, .what = what, .arena = arena};
     *record = (gg_case_record){.index = index, .seed = what->seed};
     snprintf(record->id, sizeof record->id, "%s", what->id);
@@ -291,5 +280,5 @@ void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record
         record->verdict = GG_NOT_VERIFIED;
         snprintf(record->reason, sizeof record->reason, "%s", gg_message());
     }
-    record->seconds = now() - start;
+    record->seconds = gg_seconds() - start;
 }

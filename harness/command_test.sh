@@ -72,6 +72,10 @@ exits 0 $run --suite smoke600 --case '*-N24-*-s000' --out twice.json --threads 1
 equal "$work/once.json" "$work/twice.json"
 exits 0 report once.json
 exits 0 report --markdown once.json
+(cd "$work" && { "$gradgate" report once.json 2>err; echo $? >code; } | true)
+if [ "$(cat "$work/code")" -eq 0 ] && [ ! -s "$work/err" ]; then ok; else
+    no "a reader that leaves changes the verdict: $(cat "$work/code" "$work/err")"
+fi
 exits 0 $run --suite probes --out probes.json
 for kernel in naive recompute; do
     exits 0 run --device host --suite smoke600 --kernel $kernel --case '*-N40-*-s001'

@@ -60,3 +60,10 @@ void gg_environment_time(char text[32])
     gmtime_r(&now, &utc);
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
+
+double gg_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

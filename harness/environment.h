@@ -12,5 +12,7 @@ gg_status gg_environment_build(gg_run_record *run);
 void gg_environment_place(const gg_backend *backend, gg_place *place);
 /* RFC 3339 in UTC, seconds. */
 void gg_environment_time(char text[32]);
+/* A clock that only goes forward, for durations. */
+double gg_seconds(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include <cjson/cJSON.h>
 
 #include "harness/gate.h"
+#include "harness/judge.h"
 #include "reports/fixture_test.h"
 
 enum { CASES = 40 };
@@ -275,6 +276,23 @@ Test(gate, loosened_limit_needs_a_reason)
     is.limits[0].gauge_p99 = (double)NAN;
     SET(is.limits_note, "measured");
     expect(false, GG_RULE_LIMITS, GG_FAILED);
+}
+
+/* The limit of FP32 outputs is in their checks alone; loosening it shows all the same. */
+Test(gate, loosened_fp32_limit_needs_a_reason)
+{
+    for (int i = 0; i < CASES; i++) {
+        gg_output_record *then = output_of(&was, i, 0), *now = output_of(&is, i, 0);
+        then->check_count = now->check_count = 0;
+        then->dtype = now->dtype = GG_F32;
+        gg_check_add(then, "rmse", 0.1, 3.8, "");
+        gg_check_add(now, "rmse", 0.1, 5.9, "");
+    }
+    expect(false, GG_RULE_LIMITS, GG_FAILED);
+    says(GG_RULE_LIMITS, "loosened from 3.8 to 5.9 without a new reason");
+    gg_gate_free(&gate);
+    SET(is.limits_note, "single rows");
+    expect(false, GG_RULE_LIMITS, GG_PASSED);
 }
 
 Test(gate, failed_case_fails)

@@ -7,6 +7,13 @@
 
 /* A record that is full loses its last check to one that says so: a check that cannot be
  * kept must not read as passed. */
+gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype)
+{
+    return (gg_limit_record){
+        .rmse_over_floor = dtype == GG_F32 ? limits->rmse_f32 : limits->rmse_over_floor,
+        .gauge_p99 = limits->gauge_p99, .gauge_max = limits->gauge_max};
+}
+
 static gg_check *append(gg_output_record *output, const char *name)
 {
     if (output->check_count >= GG_MAX_CHECKS) {

@@ -4,6 +4,7 @@
 #ifndef HARNESS_JUDGE_H
 #define HARNESS_JUDGE_H
 
+#include "kernels/abi.h"
 #include "reports/record.h"
 
 /* Appends value <= limit as a check. The note is kept when it did not pass. */
@@ -11,6 +12,9 @@ void gg_check_add(gg_output_record *output, const char *name, double value, doub
                   const char *note);
 /* Appends a check that could not be made. */
 void gg_check_add_missing(gg_output_record *output, const char *name, const char *note);
+
+/* A kernel's limits for one output of that type: FP32 has an RMSE limit of its own. */
+gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
 
 /* Outputs of fewer elements have no rmse and gauge_p99 check: the percentile would be the
  * maximum, and a mean of few errors averages nothing. gauge_max bounds every element. */

@@ -2,19 +2,13 @@
 #include "harness/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "harness/environment.h"
 
 void gg_progress_start(gg_progress *p, int total)
 {
-    *p = (gg_progress){.visible = isatty(STDERR_FILENO), .total = total, .started = now()};
+    *p = (gg_progress){.visible = isatty(STDERR_FILENO), .total = total, .started = gg_seconds()};
 }
 
 void gg_progress_step(gg_progress *p, const gg_case_record *finished)
@@ -22,7 +16,7 @@ void gg_progress_step(gg_progress *p, const gg_case_record *finished)
     p->done++;
     p->failed += finished->verdict == GG_FAILED;
     p->unverified += finished->verdict == GG_NOT_VERIFIED;
-    double time = now();
+    double time = gg_seconds();
     if (!p->visible || (time - p->shown < 0.1 && p->done < p->total)) return;
     p->shown = time;
     double left = (time - p->started) / p->done * (p->total - p->done);

@@ -39,10 +39,7 @@ static void judge_output(gg_output_record *o, const gg_limits *limits, int runs)
 {
     gg_check kept[GG_MAX_CHECKS] = {{.verdict = GG_NOT_VERIFIED}};
     int count = 0;
-    gg_limit_record limit = {.rmse_over_floor = limits->rmse_over_floor,
-                             .gauge_p99 = limits->gauge_p99,
-                             .gauge_max = limits->gauge_max};
-    if (o->dtype == GG_F32) limit.rmse_over_floor = limits->rmse_f32;
+    gg_limit_record limit = gg_limits_of(limits, o->dtype);
     for (int c = 0; c < o->check_count; c++)
         if (!measured(o->checks[c].name)) kept[count++] = o->checks[c];
     o->check_count = 0;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "harness/environment.h"
 #include "harness/plan.h"
@@ -185,20 +184,13 @@ static gg_status run_cases(const gg_plan *plan, const int *chosen, int count,
     return status;
 }
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* With suite, device, kernel and golden file at hand: from the first case to the report. */
 static gg_status run_plan(const gg_run_options *options, gg_plan *plan, gg_run_record *run)
 {
     char path[4200];
     int count = 0, *chosen = malloc((size_t)plan->suite->count * sizeof *chosen);
     gg_journal *journal = NULL;
-    double start = seconds_now();
+    double start = gg_seconds();
     if (chosen == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the list of cases");
     bool keeps = options->out != NULL;
     struct stat there; /* found now, not after hours of measuring */
@@ -214,7 +206,7 @@ static gg_status run_plan(const gg_run_options *options, gg_plan *plan, gg_run_r
     if (status == GG_OK && keeps)
         status = gg_journal_open(path, options->resume, run, &journal);
     if (status == GG_OK) status = run_cases(plan, chosen, count, journal, run);
-    run->place.seconds = seconds_now() - start;
+    run->place.seconds = gg_seconds() - start;
     gg_environment_time(run->place.finished);
     if (status == GG_OK && keeps) status = gg_report_write(run, options->out);
     gg_journal_close(journal, status == GG_OK);

@@ -128,8 +128,6 @@ typedef struct gg_run_record {
     int count;
 } gg_run_record;
 
-
-
 /* Worst verdict over the cases; not verified when there is none, or when some are
  * missing although the whole suite was asked for (no selection, one shard). */
 gg_verdict gg_run_verdict(const gg_run_record *run);
