@@ -52,6 +52,14 @@ typedef struct gg_limits {
                                of FP32 lies far below what BF16 operands allow */
 } gg_limits;
 
+/* A place where the kernel rounds, by its name in the operator's table (`gradgate budget`
+ * asks which share of the error comes from it). */
+typedef struct gg_rounding {
+    const char *point;   /* "ds" */
+    const char *feature; /* the point is there only while this feature ... */
+    int on;              /* ... is on (1) or off (0); NULL: always there */
+} gg_rounding;
+
 typedef struct gg_kernel {
     uint32_t abi_version;         /* GG_ABI_VERSION */
     uint32_t struct_bytes;        /* sizeof(gg_kernel) */
@@ -77,6 +85,7 @@ typedef struct gg_kernel {
     int (*forward)(const gg_call *call);
     int (*backward)(const gg_call *call);
     int forward_outputs;
+    const gg_rounding *roundings; /* ended by point == NULL; NULL: not stated */
 } gg_kernel;
 
 #ifdef __cplusplus
