@@ -73,7 +73,7 @@ static int command(const char *const *arguments)
     optind = 1;
     cr_assert_not_null(freopen("/dev/null", "w", stdout));
     cr_assert_not_null(freopen("/dev/null", "w", stderr));
-    return gg_command_bench(argc, argv);
+    return gg_command_bench.run(argc, argv);
 }
 
 #define COMMAND(...) command((const char *const[]){__VA_ARGS__, NULL})

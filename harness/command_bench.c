@@ -6,12 +6,17 @@
 #include "harness/commands.h"
 #include "reports/file_out.h"
 
-static const struct option options[] = {
-    {"suite", required_argument, NULL, 's'},    {"kernel", required_argument, NULL, 'k'},
-    {"device", required_argument, NULL, 'd'},   {"case", required_argument, NULL, 'c'},
-    {"reps", required_argument, NULL, 'n'},     {"out", required_argument, NULL, 'o'},
-    {"markdown", required_argument, NULL, 'm'}, {"peers", required_argument, NULL, 'p'},
-    {"threads", required_argument, NULL, 't'},  {NULL, 0, NULL, 0}};
+static const gg_option options[] = {
+    GG_OPTION_SUITE,
+    {"kernel", 'k', "KERNEL", "kernels, separated by commas, or all"},
+    GG_OPTION_DEVICE,
+    {"case", 'c', "GLOB", "only the cases whose id matches"},
+    {"reps", 'n', "N", "timed runs a direction (default 15)"},
+    {"peers", 'p', "FILE", "lines of a script in scripts/peers/: other people's kernels"},
+    {"out", 'o', "FILE", "the outcome as JSON"},
+    {"markdown", 'm', "FILE", "the outcome as Markdown"},
+    GG_OPTION_THREADS,
+    GG_OPTIONS_END};
 
 static gg_status parse(int argc, char **argv, gg_bench_options *o)
 {
@@ -39,7 +44,7 @@ static gg_status parse(int argc, char **argv, gg_bench_options *o)
     return GG_OK;
 }
 
-int gg_command_bench(int argc, char **argv)
+static int time_kernels(int argc, char **argv)
 {
     gg_bench_options o = {.device = "host", .reps = 15};
     gg_bench bench = {.case_count = 0};
@@ -56,3 +61,15 @@ int gg_command_bench(int argc, char **argv)
     gg_bench_free(&bench);
     return status == GG_OK ? code : gg_complain(status);
 }
+
+const gg_command gg_command_bench = {
+    .name = "bench",
+    .usage = "--suite SUITE --kernel KERNEL[,KERNEL]|all",
+    .summary = "times kernels, and judges what was timed",
+    .options = options,
+    .details =
+        "CUDA events (a clock on the host), median of N after a warm-up, inputs that rotate\n"
+        "beyond twice the last cache. The outputs of the last timed run are judged: a fast\n"
+        "wrong kernel is printed as wrong. Ranks are within a class of precision.\n",
+    .run = time_kernels,
+};

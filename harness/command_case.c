@@ -11,13 +11,18 @@
 #include "harness/run.h"
 #include "harness/why.h"
 
-static const struct option options[] = {
-    {"suite", required_argument, NULL, 's'},   {"kernel", required_argument, NULL, 'k'},
-    {"device", required_argument, NULL, 'd'},  {"repeats", required_argument, NULL, 'n'},
-    {"out", required_argument, NULL, 'o'},     {"threads", required_argument, NULL, 't'},
-    {"golden", required_argument, NULL, 'g'},  {"output", required_argument, NULL, 'u'},
-    {"element", required_argument, NULL, 'e'}, {"why", no_argument, NULL, 'w'},
-    {NULL, 0, NULL, 0}};
+static const gg_option options[] = {
+    GG_OPTION_SUITE,
+    GG_OPTION_KERNEL,
+    GG_OPTION_DEVICE,
+    {"why", 'w', NULL, "the element that explains the verdict: error, MPFR, largest terms"},
+    {"output", 'u', "NAME", "explain this output"},
+    {"element", 'e', "I,J,...", "explain this element of it"},
+    GG_OPTION_REPEATS,
+    {"out", 'o', "FILE", "a report too"},
+    GG_OPTION_GOLDEN,
+    GG_OPTION_THREADS,
+    GG_OPTIONS_END};
 
 typedef struct request {
     gg_run_options run;
@@ -190,7 +195,7 @@ static int conclude(const request *r, const gg_why *why, gg_verdict verdict)
     return code == GG_EXIT_PASSED ? GG_EXIT_NOT_VERIFIED : code;
 }
 
-int gg_command_case(int argc, char **argv)
+static int run_case(int argc, char **argv)
 {
     request r = {.run = {.device = "host", .repeats = 5, .shard = 1, .shards = 1}};
     gg_run_record run = {.count = 0};
@@ -217,3 +222,15 @@ int gg_command_case(int argc, char **argv)
     gg_run_free(&run);
     return code;
 }
+
+const gg_command gg_command_case = {
+    .name = "case",
+    .usage = "ID --suite SUITE --kernel KERNEL",
+    .summary = "runs one case, prints its checks, and says why",
+    .options = options,
+    .details =
+        "The table of a run ends with the command line that explains its first failed case.\n"
+        "--why computes the element anew in MPFR at two precisions that must agree, and lists\n"
+        "the largest terms of its sum: where the error comes from.\n",
+    .run = run_case,
+};

@@ -101,7 +101,7 @@ static void list_limits(void)
     }
 }
 
-int gg_command_list(int argc, char **argv)
+static int list(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
     if (strcmp(what, "operators") == 0) list_operators();
@@ -118,7 +118,14 @@ int gg_command_list(int argc, char **argv)
     return GG_EXIT_PASSED;
 }
 
-int gg_command_doctor(int argc, char **argv)
+const gg_command gg_command_list = {
+    .name = "list",
+    .usage = "operators|kernels|suites|families|checks|limits",
+    .summary = "says what there is",
+    .run = list,
+};
+
+static int doctor(int argc, char **argv)
 {
     gg_backend host, gpu;
     (void)argv;
@@ -137,3 +144,10 @@ int gg_command_doctor(int argc, char **argv)
         printf("cuda: not usable: %s\n", gg_message());
     return list_suites();
 }
+
+const gg_command gg_command_doctor = {
+    .name = "doctor",
+    .usage = "",
+    .summary = "says what this machine can do",
+    .run = doctor,
+};

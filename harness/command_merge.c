@@ -7,10 +7,9 @@
 #include "reports/merge.h"
 #include "reports/report.h"
 
-int gg_command_merge(int argc, char **argv)
+static int merge_parts(int argc, char **argv)
 {
-    static const struct option options[] = {{NULL, 0, NULL, 0}};
-    if (gg_next_option(argc, argv, options) != -1) return gg_complain(GG_BAD_INPUT);
+    if (gg_next_option(argc, argv, NULL) != -1) return gg_complain(GG_BAD_INPUT);
     int count = argc - optind - 1, read = 0;
     if (count < 1) {
         gg_fail(GG_BAD_INPUT, "merge takes OUT and at least one report: merge OUT IN...");
@@ -34,3 +33,13 @@ int gg_command_merge(int argc, char **argv)
     gg_run_free(&merged);
     return status == GG_OK ? code : gg_complain(status);
 }
+
+const gg_command gg_command_merge = {
+    .name = "merge",
+    .usage = "FILE REPORT...",
+    .summary = "joins the parts of one run into FILE",
+    .details =
+        "The parts of --shard, or of --case, of one build. Mixed builds, missing and doubled\n"
+        "parts are refused, and named. The outcome equals that of the whole run.\n",
+    .run = merge_parts,
+};

@@ -39,14 +39,16 @@ typedef struct report_options {
     bool print_markdown, judge;
 } report_options;
 
+static const gg_option report_table[] = {
+    {"markdown", 'm', "[FILE]", "as Markdown, to standard output or FILE"},
+    {"junit", 'u', "FILE", "as JUnit XML, for a CI server"},
+    {"html", 'h', "FILE", "as one HTML page, for a browser"},
+    {"judge", 'j', NULL, "judge again, under the limits that this build has"},
+    GG_OPTIONS_END};
+
 static gg_status parse_report(int argc, char **argv, report_options *o)
 {
-    static const struct option options[] = {{"markdown", optional_argument, NULL, 'm'},
-                                            {"junit", required_argument, NULL, 'u'},
-                                            {"html", required_argument, NULL, 'h'},
-                                            {"judge", no_argument, NULL, 'j'},
-                                            {NULL, 0, NULL, 0}};
-    for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
+    for (int c; (c = gg_next_option(argc, argv, report_table)) != -1;) {
         switch (c) {
         case 'm':
             o->markdown = optarg;
@@ -80,7 +82,7 @@ static gg_status write_files(const report_options *o, const gg_run_record *run,
     return GG_OK;
 }
 
-int gg_command_report(int argc, char **argv)
+static int show_report(int argc, char **argv)
 {
     gg_run_record run = {.count = 0};
     report_options o = {.judge = false};
@@ -103,13 +105,25 @@ int gg_command_report(int argc, char **argv)
     return status == GG_OK ? code : gg_complain(status);
 }
 
-int gg_command_golden(int argc, char **argv)
+const gg_command gg_command_report = {
+    .name = "report",
+    .usage = "REPORT",
+    .summary = "prints stored evidence in other forms, exits with its verdict",
+    .options = report_table,
+    .details =
+        "Needs no device and no kernel. With a file asked for, only the file is written;\n"
+        "otherwise the table is printed. A report that was edited is refused.\n",
+    .run = show_report,
+};
+
+static const gg_option golden_table[] = {{"out", 'o', "FILE", "where they go"},
+                                         GG_OPTIONS_END};
+
+static int keep_golden(int argc, char **argv)
 {
-    static const struct option options[] = {{"out", required_argument, NULL, 'o'},
-                                            {NULL, 0, NULL, 0}};
     gg_run_record run = {.count = 0};
     const char *path = NULL, *out = NULL;
-    for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
+    for (int c; (c = gg_next_option(argc, argv, golden_table)) != -1;) {
         if (c != 'o') return gg_complain(GG_BAD_INPUT);
         out = optarg;
     }
@@ -123,3 +137,11 @@ int gg_command_golden(int argc, char **argv)
     gg_run_free(&run);
     return GG_EXIT_PASSED;
 }
+
+const gg_command gg_command_golden = {
+    .name = "golden",
+    .usage = "REPORT --out FILE",
+    .summary = "keeps the output digests of a run, for --golden",
+    .options = golden_table,
+    .run = keep_golden,
+};

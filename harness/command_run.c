@@ -8,14 +8,20 @@
 #include "harness/run.h"
 #include "reports/report.h"
 
-static const struct option options[] = {
-    {"suite", required_argument, NULL, 's'},   {"kernel", required_argument, NULL, 'k'},
-    {"device", required_argument, NULL, 'd'},  {"repeats", required_argument, NULL, 'n'},
-    {"case", required_argument, NULL, 'c'},    {"out", required_argument, NULL, 'o'},
-    {"resume", no_argument, NULL, 'r'},        {"shard", required_argument, NULL, 'i'},
-    {"threads", required_argument, NULL, 't'}, {"ablate", required_argument, NULL, 'a'},
-    {"certify", required_argument, NULL, 'm'}, {"golden", required_argument, NULL, 'g'},
-    {NULL, 0, NULL, 0}};
+static const gg_option options[] = {
+    GG_OPTION_SUITE,
+    GG_OPTION_KERNEL,
+    GG_OPTION_DEVICE,
+    GG_OPTION_REPEATS,
+    {"case", 'c', "GLOB", "only the cases whose id matches"},
+    {"out", 'o', "FILE", "the report (default gradgate-report.json)"},
+    {"resume", 'r', NULL, "go on where a killed run with the same --out stopped"},
+    {"shard", 'i', "I/N", "only the I-th of N equal parts; 'gradgate merge' joins them"},
+    {"ablate", 'a', "FEATURE", "feature for the paired ablation (default: the first); none"},
+    {"certify", 'm', "N", "cases whose truth MPFR certifies (default 60, spread evenly)"},
+    GG_OPTION_GOLDEN,
+    GG_OPTION_THREADS,
+    GG_OPTIONS_END};
 
 static gg_status parse_shard(const char *text, gg_run_options *o)
 {
@@ -57,7 +63,7 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
     return GG_OK;
 }
 
-int gg_command_run(int argc, char **argv)
+static int run_suite(int argc, char **argv)
 {
     gg_run_options o = {.device = "host", .out = "gradgate-report.json", .repeats = 5,
                         .certify = 60, .shard = 1, .shards = 1};
@@ -75,3 +81,17 @@ int gg_command_run(int argc, char **argv)
     gg_run_free(&run);
     return code;
 }
+
+const gg_command gg_command_run = {
+    .name = "run",
+    .usage = "--suite SUITE --kernel KERNEL",
+    .summary = "measures a suite, writes the report, exits with the verdict",
+    .options = options,
+    .details =
+        "Every case is measured against the truth and run several times on the same input.\n"
+        "The table says what was found, the report holds the evidence. Each finished case is\n"
+        "kept in FILE.journal until the report is there: after a crash or kill, --resume goes\n"
+        "on. Two runs of one build on one kind of device give equal reports, but for the\n"
+        "fields of time and place.\n",
+    .run = run_suite,
+};

@@ -10,10 +10,13 @@
 #include "reports/file_out.h"
 #include "reports/json_out.h"
 
-static const struct option options[] = {
-    {"device", required_argument, NULL, 'd'},  {"json", required_argument, NULL, 'j'},
-    {"threads", required_argument, NULL, 't'}, {"control", required_argument, NULL, 'c'},
-    {"list", no_argument, NULL, 'l'},          {NULL, 0, NULL, 0}};
+static const gg_option options[] = {
+    GG_OPTION_DEVICE,
+    {"json", 'j', "FILE", "the outcome for programs"},
+    {"list", 'l', NULL, "the kinds of fault, their checks and mutants, as a table"},
+    {"control", 'c', "survivor|alarm", "proof that the self-test can fail"},
+    GG_OPTION_THREADS,
+    GG_OPTIONS_END};
 
 typedef struct request {
     const char *device, *json;
@@ -168,7 +171,7 @@ static void print_sum(const gg_selftest *r)
            r->honest_cases, gg_verdict_name(gg_selftest_verdict(r)));
 }
 
-int gg_command_selftest(int argc, char **argv)
+static int try_harness(int argc, char **argv)
 {
     request r = {.device = "host", .trial.show = show};
     gg_backend backend;
@@ -188,3 +191,11 @@ int gg_command_selftest(int argc, char **argv)
     gg_selftest_free(&result);
     return code;
 }
+
+const gg_command gg_command_selftest = {
+    .name = "selftest",
+    .usage = "",
+    .summary = "plants faults, which must all be caught, and accuses nobody",
+    .options = options,
+    .run = try_harness,
+};

@@ -25,6 +25,9 @@ refuses 3 "unknown command" frobnicate
 refuses 3 "needs --suite" run
 refuses 3 "needs --kernel" run --suite probes
 refuses 3 "has no option" run --frob
+refuses 3 "no help on 'frob': choose one of run" help frob
+refuses 3 "one thing at a time" help run gate
+refuses 3 "--completion takes" help --completion csh
 refuses 3 "needs a value" run --suite
 refuses 3 "is not an option of run" $run --suite probes extra
 refuses 3 "unknown device" run --suite probes --kernel turbo --device gpu
@@ -65,6 +68,31 @@ fi
 if "$gradgate" doctor | grep -q '^cuda: not usable'; then
     refuses 2 "" run --suite probes --kernel turbo --device cuda
 fi
+
+echo "help: every command and topic has a page, every option of a table is taken"
+exits 0 help
+words=$(awk '/^  [a-z]/ { print $1 }' "$work/out")
+[ "$(echo "$words" | wc -l)" -ge 18 ] || no "the overview is short: $words"
+for word in $words; do
+    exits 0 help "$word"
+    if [ "$(wc -l <"$work/out")" -ge 3 ]; then ok; else no "help $word says nothing"; fi
+    for option in $(awk '/^  --/ { sub(/\[.*/, "", $1); print $1 }' "$work/out"); do
+        (cd "$work" && "$gradgate" "$word" "$option=x" --frob >out 2>err)
+        # taken when it is the next one that is unknown, or the value or its lack that is bad
+        if [ $? -eq 3 ] && ! grep -qF "has no option $option=x" "$work/err"; then ok; else
+            case $(cat "$work/err") in
+            *"has no option $option=x"*) # a flag takes no value
+                refuses 3 "has no option --frob" "$word" "$option" --frob ;;
+            *) no "$word does not take $option: $(cat "$work/err")" ;;
+            esac
+        fi
+    done
+done
+exits 0 run --help
+if head -1 "$work/out" | grep -q '^usage: gradgate run --suite'; then ok; else no "run --help"; fi
+exits 0 --help
+exits 0 --version
+if grep -q '^compiler: ' "$work/out"; then ok; else no "--version names no compiler"; fi
 
 echo "runs on the host"
 exits 0 $run --suite smoke600 --case '*-N24-*-s000' --out once.json

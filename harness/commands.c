@@ -37,19 +37,6 @@ gg_status gg_parse_int(const char *option, const char *text, int low, int high, 
     return GG_OK;
 }
 
-int gg_next_option(int argc, char **argv, const struct option *options)
-{
-    opterr = 0;
-    int c = getopt_long(argc, argv, ":", options, NULL);
-    const char *word = argv[optind > 1 ? optind - 1 : 1]; /* the one just looked at */
-    if (c == ':')
-        gg_fail(GG_BAD_INPUT, "%s needs a value: see 'gradgate help'", word);
-    else if (c == '?')
-        gg_fail(GG_BAD_INPUT, "'gradgate %s' has no option %s: see 'gradgate help'", argv[0],
-                word);
-    return c == ':' ? '?' : c;
-}
-
 int gg_terminal_width(void)
 {
     struct winsize size;

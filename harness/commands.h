@@ -5,23 +5,18 @@
 #ifndef HARNESS_COMMANDS_H
 #define HARNESS_COMMANDS_H
 
-#include <getopt.h>
+#include <getopt.h> /* optarg, optind */
 
+#include "harness/options.h"
 #include "reports/record.h"
 
 enum { GG_EXIT_PASSED = 0, GG_EXIT_FAILED = 1, GG_EXIT_NOT_VERIFIED = 2, GG_EXIT_USAGE = 3 };
 
-int gg_command_run(int argc, char **argv);
-int gg_command_bench(int argc, char **argv);
-int gg_command_case(int argc, char **argv);
-int gg_command_report(int argc, char **argv);
-int gg_command_golden(int argc, char **argv);
-int gg_command_gate(int argc, char **argv);
-int gg_command_compare(int argc, char **argv);
-int gg_command_merge(int argc, char **argv);
-int gg_command_selftest(int argc, char **argv);
-int gg_command_list(int argc, char **argv);
-int gg_command_doctor(int argc, char **argv);
+/* Each in harness/command_*.c, all in harness/command_table.c. */
+extern const gg_command gg_command_run, gg_command_case, gg_command_report, gg_command_gate;
+extern const gg_command gg_command_compare, gg_command_merge, gg_command_golden;
+extern const gg_command gg_command_selftest, gg_command_bench, gg_command_list;
+extern const gg_command gg_command_doctor, gg_command_help;
 
 /* Prints "gradgate: message" and returns the exit code that `status` asks for. */
 int gg_complain(gg_status status);
@@ -29,10 +24,6 @@ int gg_verdict_exit(gg_verdict verdict);
 
 /* A whole number in [low, high], the whole text; GG_BAD_INPUT names the option. */
 gg_status gg_parse_int(const char *option, const char *text, int low, int high, int *value);
-
-/* getopt_long with our own messages: the option's character, -1 at the end, '?' after
- * GG_BAD_INPUT has been recorded. */
-int gg_next_option(int argc, char **argv, const struct option *options);
 
 /* Columns of the terminal behind standard output, 0 when it is none. */
 int gg_terminal_width(void);

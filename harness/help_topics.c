@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pages of `gradgate help` that are about no one command. */
+#include <stddef.h>
+
+#include "harness/options.h"
+
+static const char kernels[] =
+    "A kernel on trial is one gg_kernel struct (gradgate/abi.h): names, limits, and forward and\n"
+    "backward on DLPack tensors. It never allocates: outputs, saved tensors and workspace are\n"
+    "the caller's, filled with poison, so that a byte that was not written shows.\n"
+    "\n"
+    "'gradgate list kernels' has the built-in ones with their features, 'gradgate list limits'\n"
+    "the figures that each must keep. Most CUDA kernels have a host twin of the same name: the\n"
+    "same arithmetic, step by step, on the CPU. --device host runs the twin and so predicts the\n"
+    "bits of a card; --golden FILE holds them to digests that a card made.\n"
+    "\n"
+    "A kernel of your own is judged by a C program through libgradgate (gradgate/gradgate.h).\n";
+
+static const char cases[] =
+    "A case is an operator, a family of inputs, extents, types and a seed. Its inputs are a\n"
+    "function of those alone, the same bits on every machine. A suite is a JSON file that names\n"
+    "cases; 'gradgate list suites' has the built-in ones, 'gradgate list families' the families.\n"
+    "\n"
+    "    {\"gradgate_suite\": 1, \"name\": \"mine\", \"operator\": \"...\", \"id\": \"ND\",\n"
+    "     \"cases\": [{\"extents\": {\"R\": \"N\", \"N\": [24, 48], ...},\n"
+    "                \"families\": [\"normal\"],\n"
+    "                \"seeds\": {\"first\": 0, \"count\": 10}}]}\n"
+    "\n"
+    "--suite takes a name or a path; names are looked up in $GRADGATE_SUITES, then where\n"
+    "gradgate is installed. --case takes a shell pattern of case ids, as in --case '*-N24-*'.\n";
+
+static const char verdicts[] =
+    " passed        all that was asked was measured, and stayed within its limits\n"
+    " failed        a figure is beyond its limit, is NaN, or bits differ that must not\n"
+    " not verified  nothing, or not enough, was measured to say either\n"
+    "\n"
+    "A run is as bad as its worst case, a case as its worst check. What did not run is never\n"
+    "passed: one run on an input shows no determinism, a truth too close to the error shows no\n"
+    "accuracy. 'gradgate list checks' has the checks.\n"
+    "\n"
+    "Per output a report gives: rmse, and its ratio to the rounding floor (1.00: only the\n"
+    "rounding of the result itself is left); gauge, |error| over what one rounding of each\n"
+    "intermediate may do to that element; repeat, the elements whose bits changed between equal\n"
+    "runs; certificate, the distance of the FP64 truth from MPFR.\n";
+
+static const char determinism[] =
+    "--repeats N runs each case N times on the same input and compares every bit. N equal runs\n"
+    "exclude, at 95 %, a rate of mismatch above 1 - 0.05^(1/(N-1)): 53 % for 5 runs, 15 % for\n"
+    "20, 1.5 % for 200. The report prints the bound beside the claim.\n"
+    "\n"
+    "Outputs, saved tensors and workspace are filled with another poison before each run, so a\n"
+    "kernel that reads what it did not write differs. One changed bit fails the case; the table\n"
+    "says where it was first seen, both values and their distance in ulps.\n";
+
+static const char ablation[] =
+    "A kernel may have features that can be switched off, such as compensation. Each case is\n"
+    "then run once more with the feature off, on the same input: the pair gives the reduction of\n"
+    "RMSE by the feature, per output and family, with its interval.\n"
+    "\n"
+    " earned          the interval lies above zero\n"
+    " not resolvable  it holds zero, or there are fewer than 5 pairs\n"
+    " collapsed       nothing of it lies above zero, or on and off are equal in every pair\n"
+    "\n"
+    "--ablate FEATURE chooses the feature, --ablate none leaves the pair out. 'gradgate gate'\n"
+    "fails a report that lost a benefit which its baseline had.\n";
+
+static const char ci[] =
+    "    gradgate run --suite smoke600 --kernel turbo --device host --out new.json\n"
+    "    gradgate gate new.json --baseline baseline.json --markdown summary.md\n"
+    "    gradgate report new.json --junit junit.xml --html report.html\n"
+    "\n"
+    "The exit code of run and gate is the verdict; only 0 is green. The baseline is the report\n"
+    "of an accepted build, kept where only CI writes. gradgate/ci/ under share/ (scripts/ci/ in\n"
+    "the sources) has recipes for GitHub Actions and GitLab, with a GPU and without.\n";
+
+static const char exit_codes[] =
+    " 0  passed\n"
+    " 1  failed\n"
+    " 2  not verified: no device, too little measured, a crash; never a pass\n"
+    " 3  usage or bad input: one line on standard error says what, where, what to do\n";
+
+static const char files[] =
+    " GRADGATE_SUITES  a folder with suites of your own, looked up before the built-in ones\n"
+    "\n"
+    "A report is written to a temporary file and renamed: a reader sees the old one or the\n"
+    "whole new one. FILE.journal beside it holds the finished cases of a run under way.\n"
+    "\n"
+    "Suites and golden digests are found from where the program lies: PREFIX/bin/gradgate looks\n"
+    "in PREFIX/share/gradgate, a program in a build folder in the sources around it.\n";
+
+const gg_topic gg_topics[] = {
+    {"kernels", "what is on trial: built-in kernels, twins, your own", kernels},
+    {"cases", "what is tried: suites, families, seeds", cases},
+    {"verdicts", "passed, failed, not verified, and the figures behind them", verdicts},
+    {"determinism", "equal bits, and how strong the claim is", determinism},
+    {"ablation", "what a precision trick is worth", ablation},
+    {"ci", "a gate in continuous integration", ci},
+    {"exit-codes", "what the program returns", exit_codes},
+    {"files", "where suites, reports and journals are", files},
+    {NULL, NULL, NULL},
+};
