@@ -2,6 +2,7 @@
 #   all      the program, build/gradgate (CUDA kernels too when nvcc is there)
 #   demo     installs what is missing, builds, runs the main job on the host
 #   test     installs what is missing, builds, passes the tests (no GPU needed)
+#   fuzz     fuzzes every parser (FUZZ_SECONDS=60 each; needs clang)
 #   spills   compiles every CUDA kernel and fails on a register spill
 #   style    the project's rules that a script can check
 #   setup    installs missing packages (Debian, Ubuntu)
@@ -17,7 +18,8 @@ CUDA_ARCH ?= 90a
 VERSION := 0.1.0
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 
-WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-format-truncation
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
+    $(if $(FUZZ),,-Wno-format-truncation)
 # No fused multiply-add behind our back, no fast math: bits are the product.
 CFLAGS ?= -O2 -g
 HOST_FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(WARN) -ffp-contract=off -fPIC \
@@ -35,11 +37,17 @@ HOST_FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS += -fsanitize=address,undefined
 endif
 
+ifdef FUZZ # by clang (scripts/fuzz.sh)
+HOST_FLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+    -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+endif
+
 FOLDERS := reference cases kernels kernels/arithmetic kernels/triangle_attention \
     kernels/linear reports harness
 SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
 TESTS := $(filter %_test.c,$(SOURCES))
-OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c harness/main.c,$(SOURCES)))
+FUZZERS := $(filter %_fuzz.c,$(SOURCES))
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c %_fuzz.c harness/main.c,$(SOURCES)))
 ifeq ($(CUDA),1)
 KERNELS := $(wildcard $(FOLDERS:%=%/*.cu))
 OBJECTS += $(KERNELS:%.cu=$(BUILD)/%.cu.o)
@@ -47,7 +55,7 @@ LINK := g++ -static-libstdc++ -static-libgcc
 LIBS += -L$(dir $(NVCC))../lib64 -L$(dir $(NVCC))../lib -lcudart_static -lrt
 endif
 
-.PHONY: all demo test unit spills style setup clean FORCE
+.PHONY: all demo test unit fuzz fuzzers spills style setup clean FORCE
 all: $(BUILD)/gradgate
 
 $(BUILD)/gradgate: $(BUILD)/harness/main.o $(OBJECTS)
@@ -104,6 +112,14 @@ $(BUILD)/planted/gradgate: kernels/triangle_attention/twin_forward.c all
 	@$(CC) $(HOST_FLAGS) -c $(PLANT).c -o $(PLANT).o
 	@$(LINK) -o $@ $(BUILD)/harness/main.o $(PLANT).o \
 	    $(filter-out %/twin_forward.o,$(OBJECTS)) $(LIBS) -Wl,-rpath,'$$ORIGIN'
+
+# Fuzzes every parser for FUZZ_SECONDS, then shows that each target can find a fault.
+fuzz: all
+	sh scripts/fuzz.sh $(BUILD) $(or $(FUZZ_SECONDS),60)
+
+# What reads files or arguments, by clang; arithmetic stays gcc's, whose pragmas it uses.
+fuzzers: $(filter $(BUILD)/cases/% $(BUILD)/reports/% $(BUILD)/harness/%,$(OBJECTS)) \
+    $(BUILD)/kernels/registry.o $(FUZZERS:%.c=$(BUILD)/%.o)
 
 spills: $(KERNELS:%.cu=$(BUILD)/%.cu.o)
 	sh scripts/spills.sh $(KERNELS:%.cu=$(BUILD)/%.cu.log)

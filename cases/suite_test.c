@@ -307,8 +307,8 @@ Test(suite, built_in_suites)
         const char *name;
         int least, most;
     } built_in[] = {
-        {"bench", 8, 8},           {"families600", 600, 600}, {"linear60", 60, 60},
-        {"paper600", 600, 600},
+        {"bench", 8, 8},           {"families600", 600, 600}, {"honest200", 200, 200},
+        {"linear60", 60, 60},      {"paper600", 600, 600},
         {"probes", 150, 400},      {"selftest", 60, 120},       {"selftest_linear", 10, 40},
         {"smoke600", 600, 600},    {"twin300", 300, 360},
         {"twin32", 300, 360},

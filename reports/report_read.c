@@ -154,10 +154,12 @@ static gg_status read_extra(gg_json_in *in, const cJSON *extra, gg_run_record *r
     uint64_t stated, own;
     GG_TRY(gg_in_digest(in, extra, "evidence", &stated));
     GG_TRY(gg_report_evidence(run, &own));
+#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION /* no mutation could survive it */
     if (stated != own)
         return gg_in_refuse(in, "report was changed after it was written: its evidence "
                                 "digest is %016llx, its content gives %016llx",
                             (unsigned long long)stated, (unsigned long long)own);
+#endif
     gg_in_leave(in, mark);
     return GG_OK;
 }
