@@ -5,6 +5,7 @@
 # ("plant: FILE SED-EXPRESSION") and demands that its target finds it within thrice the time.
 # usage: fuzz.sh BUILD SECONDS [NAME...]   names such as reports/journal; default: all
 #   FUZZ_RUNS=N instead of SECONDS: so many executions each, and no planted faults
+# shellcheck disable=SC2046,SC2317
 set -u
 build=$1 seconds=$2
 shift 2
@@ -17,7 +18,6 @@ command -v clang >/dev/null || apt-get install -y -q clang >/dev/null 2>&1 ||
 fast() { make CC=clang FUZZ=1 CUDA=0 BUILD="$fuzz" CFLAGS="-O1 -g" "$@"; }
 fast fuzzers >/dev/null || exit 1
 rm -f "$fuzz/fuzzed.a"
-# shellcheck disable=SC2046
 ar rc "$fuzz/fuzzed.a" $(find "$fuzz/cases" "$fuzz/reports" "$fuzz/harness" \
     "$fuzz/kernels/registry.o" -name '*.o' ! -name '*_fuzz.o') $(find "$build/reference" \
     "$build/kernels" -name '*.o' ! -name '*_test.o' ! -name '*.cu.o' ! -name registry.o)
@@ -74,13 +74,12 @@ one() {
     echo $? >"$log.exit"
 }
 plant() { # builds NAME with its fault
-    set -- "$1" $(sed -n 's/^ \* plant: \([^ ]*\) \(.*[^ ]\) *\*\/$/\1/p' "$1_fuzz.c")
-    change=$(sed -n 's/^ \* plant: [^ ]* \(.*[^ ]\) *\*\/$/\1/p' "$1_fuzz.c")
-    mkdir -p "$fuzz/planted/$1" && sed "$change" "$2" >"$fuzz/planted/$1/$(basename "$2")"
-    ! cmp -s "$2" "$fuzz/planted/$1/$(basename "$2")" ||
-        { echo "fuzz: the plant of $1 changes nothing"; return 1; }
-    object=$fuzz/$fuzz/planted/$1/$(basename "$2" .c).o
-    fast "$object" >/dev/null && link "$fuzz/$1_fuzz.o" "$object" -o "$fuzz/planted/$1/fuzzer"
+    line=$(sed -n 's/^ \* plant: \(.*[^ ]\) *\*\/$/\1/p' "$1_fuzz.c")
+    file=${line%% *} copy=$fuzz/planted/$1/fault.c
+    mkdir -p "$fuzz/planted/$1" && sed "${line#* }" "$file" >"$copy"
+    ! cmp -s "$file" "$copy" || { echo "fuzz: the plant of $1 changes nothing"; return 1; }
+    fast "$fuzz/${copy%.c}.o" >/dev/null &&
+        link "$fuzz/$1_fuzz.o" "$fuzz/${copy%.c}.o" -o "$fuzz/planted/$1/fuzzer"
 }
 # at_once COMMAND...: as many side by side as there are processors.
 running=0
