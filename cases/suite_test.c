@@ -295,7 +295,8 @@ Test(suite, own_folder_comes_first)
 
 Test(suite, unknown_name_lists_the_known)
 {
-    refused("paper60", "no suite named paper60; known: bench families600 linear60 paper600");
+    refused("paper60", "no suite named paper60; known: bench families600 honest200 linear60 "
+                       "paper600");
     refused("", "no suite named ");
     refused("..", "no suite named ..");
 }
