@@ -23,7 +23,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
 # No fused multiply-add behind our back, no fast math: bits are the product.
 CFLAGS ?= -O2 -g
 HOST_FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(WARN) -ffp-contract=off -fPIC \
-    -I. -I$(BUILD) -DGG_CUDA=$(CUDA) -DGG_SUITE_DIR='"$(CURDIR)/cases/suites"' $(CFLAGS)
+    -I. -I$(BUILD) -DGG_CUDA=$(CUDA) -DGG_SOURCE_DIR='"$(CURDIR)"' $(CFLAGS)
 DEVICE_FLAGS := -std=c++17 -O3 --fmad=false --Werror all-warnings -lineinfo \
     -gencode=arch=compute_$(CUDA_ARCH),code=sm_$(CUDA_ARCH) -I. -DGG_CUDA=1 -Xptxas -v
 LINK := $(CC)

@@ -11,21 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cases/data.h"
 #include "cases/suite_parse.h"
 
-#ifndef GG_SUITE_DIR
-#define GG_SUITE_DIR "cases/suites" /* a build for installing gives its own */
-#endif
+enum { FOLDERS = 1 + GG_DATA_FOLDERS };
 
-enum { FOLDERS = 3, PATH_BYTES = 4096 };
-
-/* Searched in this order; the same folder twice does no harm. NULL: none. */
-static void folders(const char *folder[FOLDERS])
+/* Searched in this order; the same folder twice does no harm. "": none. */
+static void folders(char folder[FOLDERS][GG_DATA_PATH])
 {
     const char *own = getenv("GRADGATE_SUITES");
-    folder[0] = own != NULL && own[0] != '\0' ? own : NULL;
-    folder[1] = GG_SUITE_DIR;
-    folder[2] = "cases/suites";
+    snprintf(folder[0], GG_DATA_PATH, "%s", own != NULL ? own : "");
+    gg_data_folders("suites", &folder[1]);
 }
 
 static gg_status read_open(const char *path, int fd, char **text, size_t *bytes)
@@ -88,16 +84,16 @@ static gg_status refuse_unknown(const char *name)
 
 gg_status gg_suite_load(const char *name_or_path, gg_suite *suite)
 {
-    const char *folder[FOLDERS];
+    char folder[FOLDERS][GG_DATA_PATH];
     memset(suite, 0, sizeof *suite);
     if (strchr(name_or_path, '/') != NULL || ends_with(name_or_path, ".json"))
         return load_file(name_or_path, suite);
     folders(folder);
     for (int i = 0; i < FOLDERS && name_or_path[0] != '\0'; i++) {
-        char path[PATH_BYTES];
-        if (folder[i] == NULL) continue;
+        char path[GG_DATA_PATH];
+        if (folder[i][0] == '\0') continue;
         int length = snprintf(path, sizeof path, "%s/%s.json", folder[i], name_or_path);
-        if (length < 0 || length >= PATH_BYTES) continue;
+        if (length < 0 || length >= GG_DATA_PATH) continue;
         if (access(path, F_OK) == 0) return load_file(path, suite);
     }
     return refuse_unknown(name_or_path);
@@ -153,10 +149,10 @@ static int by_name(const void *a, const void *b)
 char **gg_suite_names(void)
 {
     name_list list = {.names = calloc(1, sizeof(char *))};
-    const char *folder[FOLDERS];
+    char folder[FOLDERS][GG_DATA_PATH];
     folders(folder);
     for (int i = 0; i < FOLDERS; i++) {
-        DIR *dir = folder[i] == NULL ? NULL : opendir(folder[i]);
+        DIR *dir = folder[i][0] == '\0' ? NULL : opendir(folder[i]);
         if (dir == NULL) continue;
         for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir))
             if (ends_with(entry->d_name, ".json") && !add_name(&list, entry->d_name))

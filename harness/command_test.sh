@@ -54,6 +54,16 @@ refuses 3 "not a file that a report can replace" $run --suite probes --out ''
 mkfifo "$work/pipe"
 refuses 3 "not a file that a report can replace" $run --suite probes --out pipe
 if [ -p "$work/pipe" ] && [ ! -e "$work/pipe.journal" ]; then ok; else no "the pipe is gone"; fi
+ln -s nowhere.json "$work/lost"
+refuses 3 "not a file that a report can replace" $run --suite probes --out lost
+refuses 3 "is a link to what is not there" golden "$here/reports/h200/twin32-split.json.gz" --out lost
+if [ -L "$work/lost" ] && [ ! -e "$work/nowhere.json" ]; then ok; else no "the link is gone"; fi
+mkdir "$work/suites"
+echo '{' >"$work/suites/aaa.json"
+listed=$(cd "$work" && GRADGATE_SUITES=suites "$gradgate" list suites 2>err; echo "exit $?")
+if echo "$listed" | grep -q '^twin32 ' && echo "$listed" | grep -q '^exit 3$' &&
+    [ "$(wc -l <"$work/err")" -eq 1 ] && grep -q 'suites/aaa.json' "$work/err"; then ok
+else no "a bad suite hides the others: $listed"; fi
 refuses 3 "changed from run to run" golden "$here/reports/h200/paper600-atomic.json.gz" --out g
 printf '{"gradgate_suite":1,"name":"big","operator":"triangle_attention","cases":[{"extents":{"B":1,"R":16777216,"H":16777216,"N":16777216,"D":64},"families":["normal"],"seeds":{"first":0,"count":1}}]}' >"$work/big.json"
 refuses 3 "big.json" $run --suite big.json

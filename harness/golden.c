@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/data.h"
 #include "reports/file_out.h"
 
 enum { GOLDEN_HEADER_LINES = 6, GOLDEN_MAX_ENTRIES = 1 << 20 };
@@ -70,10 +71,27 @@ static gg_status read_entries(FILE *file, const char *path, gg_golden *golden, i
     return GG_OK;
 }
 
+/* A path, or the name of a file that comes with gradgate, "turbo-twin300". */
+static FILE *open_named(const char *name)
+{
+    FILE *file = fopen(name, "r");
+    char folder[GG_DATA_FOLDERS][GG_DATA_PATH], path[GG_DATA_PATH];
+    if (file != NULL || strchr(name, '/') != NULL) return file;
+    int code = errno;
+    gg_data_folders("golden", folder);
+    for (int i = 0; i < GG_DATA_FOLDERS && file == NULL; i++) {
+        if (folder[i][0] == '\0') continue;
+        int length = snprintf(path, sizeof path, "%s/%s.txt", folder[i], name);
+        if (length < GG_DATA_PATH) file = fopen(path, "r");
+    }
+    errno = code;
+    return file;
+}
+
 gg_status gg_golden_load(const char *path, gg_golden *golden)
 {
     *golden = (gg_golden){.count = 0};
-    FILE *file = fopen(path, "r");
+    FILE *file = open_named(path);
     if (file == NULL)
         return gg_fail(GG_BAD_INPUT, "%s: %s: name a golden file", path, strerror(errno));
     int line = 1, entries = 0;

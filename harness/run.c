@@ -12,6 +12,7 @@
 #include "harness/progress.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
+#include "reports/file_out.h"
 #include "reports/report.h"
 
 static gg_status find_kernel(const gg_run_options *options, const gg_suite *suite,
@@ -195,6 +196,7 @@ static gg_status run_plan(const gg_run_options *options, gg_plan *plan, gg_run_r
     bool keeps = options->out != NULL;
     struct stat there; /* found now, not after hours of measuring */
     if (keeps && (options->out[0] == '\0' ||
+                  gg_file_is_lost_link(options->out) ||
                   (stat(options->out, &there) == 0 && !S_ISREG(there.st_mode)))) {
         free(chosen);
         return gg_fail(GG_BAD_INPUT, "--out '%s' is not a file that a report can replace: name "

@@ -88,11 +88,19 @@ static gg_status write_device(const gg_target *target)
     return fill_file(fd, target, true);
 }
 
+bool gg_file_is_lost_link(const char *path)
+{
+    struct stat there;
+    return stat(path, &there) != 0 && lstat(path, &there) == 0 && S_ISLNK(there.st_mode);
+}
+
 gg_status gg_file_write(const char *path, const char *what, gg_file_fill fill,
                         const void *context)
 {
     gg_target target = {path, what, fill, context};
     struct stat there;
+    if (gg_file_is_lost_link(path))
+        return gg_fail(GG_IO, "%s %s: is a link to what is not there; name a file", what, path);
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
         if (S_ISDIR(there.st_mode)) return io_fault(&target, "cannot be written", EISDIR);
         return write_device(&target);

@@ -3,6 +3,7 @@
 #ifndef REPORTS_FILE_OUT_H
 #define REPORTS_FILE_OUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "reference/status.h"
@@ -12,8 +13,12 @@ typedef gg_status (*gg_file_fill)(const void *context, FILE *file);
 
 /* Writes to `path`.tmp-PID, syncs it and renames it: a reader sees the old file or the
  * whole new one, and on a full disk nothing changes. A pipe or device is written
- * directly. `what` ("report") begins the message of a fault. */
+ * directly. A link is followed; one that leads nowhere is GG_IO, for its target may be
+ * anybody's. `what` ("report") begins the message of a fault. */
 gg_status gg_file_write(const char *path, const char *what, gg_file_fill fill,
                         const void *context);
+
+/* Whether the path is a link whose target is not there, or a circle of links. */
+bool gg_file_is_lost_link(const char *path);
 
 #endif
