@@ -6,6 +6,7 @@
 #   spills   compiles every CUDA kernel and fails on a register spill
 #   style    the project's rules that a script can check
 #   setup    installs missing packages (Debian, Ubuntu)
+#   install, uninstall, lib   scripts/install.mk: PREFIX=/usr/local  DESTDIR=
 #   clean
 # Variables: BUILD=build  CUDA=1|0  NVCC=...  CUDA_ARCH=90a  SAN=1 (host sanitizers)
 #   STATIC=1 (libraries linked statically where an archive exists)
@@ -24,7 +25,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
 CFLAGS ?= -O2 -g
 HOST_FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(WARN) -ffp-contract=off -fPIC \
     -I. -I$(BUILD) -DGG_CUDA=$(CUDA) -DGG_SOURCE_DIR='"$(CURDIR)"' $(CFLAGS)
-DEVICE_FLAGS := -std=c++17 -O3 --fmad=false --Werror all-warnings -lineinfo \
+DEVICE_FLAGS := -std=c++17 -O3 -Xcompiler -fPIC --fmad=false --Werror all-warnings -lineinfo \
     -gencode=arch=compute_$(CUDA_ARCH),code=sm_$(CUDA_ARCH) -I. -DGG_CUDA=1 -Xptxas -v
 LINK := $(CC)
 ifdef STATIC
@@ -120,6 +121,8 @@ fuzz: all
 # What reads files or arguments, by clang; arithmetic stays gcc's, whose pragmas it uses.
 fuzzers: $(filter $(BUILD)/cases/% $(BUILD)/reports/% $(BUILD)/harness/%,$(OBJECTS)) \
     $(BUILD)/kernels/registry.o $(FUZZERS:%.c=$(BUILD)/%.o)
+
+include scripts/install.mk
 
 spills: $(KERNELS:%.cu=$(BUILD)/%.cu.o)
 	sh scripts/spills.sh $(KERNELS:%.cu=$(BUILD)/%.cu.log)

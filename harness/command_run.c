@@ -65,8 +65,9 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
 
 static int run_suite(int argc, char **argv)
 {
-    gg_run_options o = {.device = "host", .out = "gradgate-report.json", .repeats = 5,
-                        .certify = 60, .shard = 1, .shards = 1};
+    gg_run_options o = {.device = "host", .out = "gradgate-report.json",
+                        .repeats = GG_DEFAULT_REPEATS, .certify = GG_DEFAULT_CERTIFY,
+                        .shard = 1, .shards = 1};
     gg_run_record run;
     gg_status status = parse(argc, argv, &o);
     if (status != GG_OK) return gg_complain(status);

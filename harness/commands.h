@@ -7,10 +7,9 @@
 
 #include <getopt.h> /* optarg, optind */
 
+#include "harness/gradgate.h" /* exit codes */
 #include "harness/options.h"
 #include "reports/record.h"
-
-enum { GG_EXIT_PASSED = 0, GG_EXIT_FAILED = 1, GG_EXIT_NOT_VERIFIED = 2, GG_EXIT_USAGE = 3 };
 
 /* Each in harness/command_*.c, all in harness/command_table.c. */
 extern const gg_command gg_command_run, gg_command_case, gg_command_report, gg_command_gate;

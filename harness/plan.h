@@ -28,6 +28,7 @@ typedef struct gg_plan {
     const gg_kernel *kernel;
     uint64_t features;        /* bits that are on */
     int ablated;              /* feature to switch off for the pair, -1: none */
+    bool quiet;               /* no progress on a terminal */
     int repeats;              /* runs on the same input, >= 1 */
     int certify;              /* cases to certify by MPFR, spread over the suite; -1: not
                                  even those that cost nothing */

@@ -15,11 +15,31 @@
 #include "reports/file_out.h"
 #include "reports/report.h"
 
+/* A kernel of the caller's: nothing in it was tried before. */
+static gg_status take_own(const gg_kernel *own, const gg_operator *op, DLDeviceType device,
+                          const gg_kernel **kernel)
+{
+    if (own->abi_version != GG_ABI_VERSION || own->struct_bytes != sizeof *own)
+        return gg_fail(GG_BAD_INPUT, "the kernel was built for ABI %u, this is %u: build it again",
+                       own->abi_version, GG_ABI_VERSION);
+    if (own->name == NULL || own->operator_name == NULL || own->summary == NULL ||
+        own->inputs == NULL || own->outputs == NULL || own->limits == NULL ||
+        own->limits_note == NULL || own->supports == NULL || own->saved_bytes == NULL ||
+        own->workspace_bytes == NULL || own->forward == NULL || own->backward == NULL)
+        return gg_fail(GG_BAD_INPUT, "the kernel's struct has a field that is NULL and must not be");
+    if (strcmp(own->operator_name, op->name) != 0 || own->device != device)
+        return gg_fail(GG_BAD_INPUT, "kernel %s is of operator %s or for another device than the "
+                       "suite and device asked for", own->name, own->operator_name);
+    *kernel = own;
+    return GG_OK;
+}
+
 static gg_status find_kernel(const gg_run_options *options, const gg_suite *suite,
                              DLDeviceType device, const gg_kernel **kernel)
 {
     char known[256] = "";
     size_t used = 0;
+    if (options->own != NULL) return take_own(options->own, suite->op, device, kernel);
     *kernel = gg_kernel_find(suite->op->name, options->kernel, device);
     if (*kernel != NULL) return GG_OK;
     for (int i = 0; gg_kernels[i] != NULL; i++) {
@@ -170,6 +190,7 @@ static gg_status run_cases(const gg_plan *plan, const int *chosen, int count,
     if (cases == NULL) return gg_fail(GG_NO_MEMORY, "no memory for %d case records", count);
     run->cases = cases;
     gg_progress_start(&progress, count - resumed);
+    progress.visible = progress.visible && !plan->quiet;
     gg_status status = GG_OK;
     for (int i = 0; i < count && status == GG_OK; i++) {
         if (is_done(run, resumed, chosen[i])) continue;
@@ -239,7 +260,7 @@ gg_status gg_run(const gg_run_options *options, gg_run_record *run)
     gg_golden golden = {.count = 0};
     gg_plan plan = {.backend = &backend, .suite = &suite, .repeats = options->repeats,
                     .certify = options->certify, .observe = options->observe,
-                    .observer = options->observer};
+                    .observer = options->observer, .quiet = options->own != NULL};
     int threads = options->threads > 0 ? options->threads : gg_processors();
     *run = (gg_run_record){.count = 0};
     GG_TRY(gg_suite_load(options->suite, &suite));

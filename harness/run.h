@@ -5,9 +5,12 @@
 
 #include "harness/plan.h"
 
+enum { GG_DEFAULT_REPEATS = 5, GG_DEFAULT_CERTIFY = 60 };
+
 typedef struct gg_run_options {
     const char *suite;    /* name or path */
     const char *kernel;   /* name of a built-in kernel */
+    const gg_kernel *own; /* a kernel of the caller's instead; NULL: none */
     const char *device;   /* "host", "cuda", "cuda:1" */
     const char *glob;     /* of case ids; NULL: all */
     const char *out;      /* path of the report; NULL: none, and no journal */
