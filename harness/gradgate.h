@@ -3,7 +3,7 @@
  * <gradgate/gradgate.h>; compile with $(pkg-config --cflags --libs gradgate).
  *
  *     gg_evidence *evidence;
- *     gg_settings settings = {.bytes = sizeof settings, .suite = "linear60"};
+ *     gg_settings settings = {.bytes = sizeof settings, .suite = "mine.json"};
  *     int code = gg_judge_kernel(&mine, &settings, &evidence);
  *     if (evidence == NULL) fprintf(stderr, "%s\n", gg_error());
  *     else gg_evidence_print(evidence, stdout);

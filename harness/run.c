@@ -26,7 +26,7 @@ static gg_status take_own(const gg_kernel *own, const gg_operator *op, DLDeviceT
         own->inputs == NULL || own->outputs == NULL || own->limits == NULL ||
         own->limits_note == NULL || own->supports == NULL || own->saved_bytes == NULL ||
         own->workspace_bytes == NULL || own->forward == NULL || own->backward == NULL)
-        return gg_fail(GG_BAD_INPUT, "the kernel's struct has a field that is NULL and must not be");
+        return gg_fail(GG_BAD_INPUT, "a field of the kernel's struct is NULL and must not be");
     if (strcmp(own->operator_name, op->name) != 0 || own->device != device)
         return gg_fail(GG_BAD_INPUT, "kernel %s is of operator %s or for another device than the "
                        "suite and device asked for", own->name, own->operator_name);
