@@ -102,6 +102,7 @@ test: all unit $(BUILD)/planted/gradgate
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
 	sh harness/gate_test.sh $(BUILD)
+	sh harness/plugin_test.sh $(BUILD)
 
 # The program with one rounding changed in the turbo twin: the golden digests must see it.
 PLANT := $(BUILD)/planted/twin_forward

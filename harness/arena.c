@@ -73,3 +73,15 @@ gg_status gg_arena_intact(const gg_arena *arena, const void *memory, bool *intac
     }
     return gg_fail(GG_INTERNAL, "no guard band behind this memory");
 }
+
+gg_status gg_arena_rest_intact(const gg_arena *arena, const void *const *except, int count,
+                               bool *intact)
+{
+    *intact = true;
+    for (int i = 0; i < arena->piece_count && *intact; i++) {
+        int e = 0;
+        while (e < count && except[e] != arena->pieces[i].memory) e++;
+        if (e == count) GG_TRY(gg_arena_intact(arena, arena->pieces[i].memory, intact));
+    }
+    return GG_OK;
+}

@@ -35,5 +35,8 @@ void gg_arena_free(gg_arena *arena);
 /* Writes all guard bands; says whether the one behind `memory` is still whole. */
 gg_status gg_arena_arm(const gg_arena *arena);
 gg_status gg_arena_intact(const gg_arena *arena, const void *memory, bool *intact);
+/* The same for all pieces but the `count` ones in `except`. */
+gg_status gg_arena_rest_intact(const gg_arena *arena, const void *const *except, int count,
+                               bool *intact);
 
 #endif

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "harness/arena.h"
+#include "harness/candidate.h"
 #include "harness/environment.h"
+#include "harness/plugin.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
 
@@ -25,19 +27,35 @@ static int add_kernels(const gg_operator *op, DLDeviceType device, const char *n
     return found;
 }
 
+/* One of a shared object; it lives in `room`. */
+static gg_status add_plugin(const gg_operator *op, DLDeviceType device, const char *name,
+                            gg_candidate *room, const gg_kernel **chosen, int *count)
+{
+    if (*count == GG_BENCH_KERNELS)
+        return gg_fail(GG_BAD_INPUT, "--kernel: more than %d kernels", GG_BENCH_KERNELS);
+    GG_TRY(gg_candidate_find(name, NULL, op, device, &room[*count]));
+    chosen[*count] = &room[*count].kernel;
+    ++*count;
+    return GG_OK;
+}
+
+/* The chosen ones that are no built-in kernels live in `room`. */
 static gg_status choose_kernels(const gg_operator *op, DLDeviceType device,
-                                const char *list, const gg_kernel **chosen)
+                                const char *list, gg_candidate *room,
+                                const gg_kernel **chosen)
 {
     int count = 0;
     for (const char *at = list;; at++) {
-        char name[64];
+        char name[1024];
         size_t length = strcspn(at, ",");
         if (length == 0 || length >= sizeof name)
             return gg_fail(GG_BAD_INPUT, "--kernel takes names parted by commas, not '%s'",
                            list);
         memcpy(name, at, length);
         name[length] = '\0';
-        if (add_kernels(op, device, name, chosen, &count) == 0)
+        if (gg_plugin_named(name))
+            GG_TRY(add_plugin(op, device, name, room, chosen, &count));
+        else if (add_kernels(op, device, name, chosen, &count) == 0)
             return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: "
                            "see 'gradgate list kernels'", op->name, name);
         at += length;
@@ -104,13 +122,14 @@ gg_status gg_bench_run(const gg_bench_options *options, const gg_kernel *const *
     gg_suite suite = {.count = 0};
     gg_backend backend;
     const gg_kernel *chosen[GG_BENCH_KERNELS + 1];
+    gg_candidate room[GG_BENCH_KERNELS];
     int threads = options->threads > 0 ? options->threads : gg_processors();
     *bench = (gg_bench){.case_count = 0};
     GG_TRY(gg_suite_load(options->suite, &suite));
     gg_status status = try_peers(options->peers, &suite);
     if (status == GG_OK) status = gg_backend_open(options->device, threads, &backend);
     if (status == GG_OK && trial == NULL)
-        status = choose_kernels(suite.op, backend.device, options->kernels, chosen);
+        status = choose_kernels(suite.op, backend.device, options->kernels, room, chosen);
     if (status == GG_OK) status = describe(options, &suite, &backend, bench);
     if (status == GG_OK)
         status = run_cases(options, &suite, &backend, trial ? trial : chosen, bench);

@@ -101,25 +101,44 @@ static gg_status ablate(gg_trial *t, gg_case_record *record)
     return GG_OK;
 }
 
+/* The guard bands, but those behind the outputs: the last one before the outputs shows a
+ * write before the first of them. */
+static gg_status check_scratch(gg_trial *t, gg_output_record *out)
+{
+    const void *outputs[2 * GG_MAX_OUTPUTS + 2];
+    bool saved, workspace, others;
+    int count = 0;
+    for (int o = 0; o < t->outputs; o++) {
+        outputs[count++] = t->first[o];
+        outputs[count++] = t->again[o];
+    }
+    outputs[count++] = t->saved;
+    outputs[count++] = t->workspace;
+    GG_TRY(gg_arena_intact(t->arena, t->saved, &saved));
+    GG_TRY(gg_arena_intact(t->arena, t->workspace, &workspace));
+    GG_TRY(gg_arena_rest_intact(t->arena, outputs, count, &others));
+    gg_check_add(out, "scratch", !saved + !workspace + !others, 0,
+                 others ? "the kernel wrote past the end of its saved tensors or workspace"
+                        : "the kernel wrote before its outputs, or beside its inputs");
+    return GG_OK;
+}
+
 /* Nothing outside the outputs, saved tensors and workspace may have changed. */
 static gg_status check_trespass(gg_trial *t, gg_case_record *record)
 {
     uint64_t digest;
-    bool whole, shared;
+    bool first, again;
     GG_TRY(gg_trial_digest_inputs(t, &digest));
-    GG_TRY(gg_arena_intact(t->arena, t->saved, &whole));
-    GG_TRY(gg_arena_intact(t->arena, t->workspace, &shared));
     /* also after the first run: an edit may be undone by the next */
     bool edited = digest != record->input_digest ||
                   t->digest_after_first != record->input_digest;
     gg_check_add(&record->outputs[0], "inputs", edited, 0,
                  "the kernel changed its inputs");
-    gg_check_add(&record->outputs[0], "scratch", !whole + !shared, 0,
-                 "the kernel wrote past the end of its saved tensors or workspace");
+    GG_TRY(check_scratch(t, &record->outputs[0]));
     for (int o = 0; o < t->outputs; o++) {
-        GG_TRY(gg_arena_intact(t->arena, t->first[o], &whole));
-        GG_TRY(gg_arena_intact(t->arena, t->again[o], &shared));
-        gg_check_add(&record->outputs[o], "guard", !whole + !shared, 0,
+        GG_TRY(gg_arena_intact(t->arena, t->first[o], &first));
+        GG_TRY(gg_arena_intact(t->arena, t->again[o], &again));
+        gg_check_add(&record->outputs[o], "guard", !first + !again, 0,
                      "the kernel wrote past the end of this output");
     }
     return GG_OK;

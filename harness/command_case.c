@@ -21,6 +21,7 @@ static const gg_option options[] = {
     GG_OPTION_REPEATS,
     {"out", 'o', "FILE", "a report too"},
     GG_OPTION_GOLDEN,
+    GG_OPTION_LIMITS_OF,
     GG_OPTION_THREADS,
     GG_OPTIONS_END};
 
@@ -42,6 +43,7 @@ static gg_status parse(int argc, char **argv, request *r)
         case 'g': o->golden = optarg; break;
         case 'u': r->output = optarg; break;
         case 'e': r->element = optarg; break;
+        case 'l': o->limits_of = optarg; break;
         case 'w': r->why = true; break;
         case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;

@@ -8,9 +8,14 @@
 #include "cases/suite.h"
 #include "harness/backend.h"
 #include "harness/commands.h"
+#include "harness/plugin.h"
 #include "harness/relations.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
+
+static const gg_option options[] = {
+    {"kernel", 'k', "FILE", "kernels or limits of a shared object instead of the built-in ones"},
+    GG_OPTIONS_END};
 
 static void list_operators(void)
 {
@@ -30,10 +35,10 @@ static void list_operators(void)
     }
 }
 
-static void list_kernels(void)
+static void list_kernels(const gg_kernel *const *kernels)
 {
-    for (int i = 0; gg_kernels[i] != NULL; i++) {
-        const gg_kernel *k = gg_kernels[i];
+    for (int i = 0; kernels[i] != NULL; i++) {
+        const gg_kernel *k = kernels[i];
         printf("%-20s %-12s %-5s %-15s %s\n", k->operator_name, k->name,
                k->device == kDLCPU ? "host" : "cuda",
                k->repeat == GG_REPEAT_RUN_TO_RUN ? "run to run" : "not guaranteed", k->summary);
@@ -82,7 +87,7 @@ static void list_checks(void)
            "answer       probes with a closed form: the truth agrees, the kernel hits it\n"
            "inputs       the kernel changed no input\n"
            "guard        the kernel wrote nothing past the end of an output\n"
-           "scratch      nor past its saved tensors and workspace\n"
+           "scratch      nor past its saved tensors and workspace, nor before what it was given\n"
            "golden       the bits are those of the card that made the golden file\n"
            "and on suites with relations (cases/README.md):\n"
            "wanted       every subset of wanted gradients, and forward alone, give the same bits\n"
@@ -92,11 +97,12 @@ static void list_checks(void)
     for (int i = 0; gg_operators[i] != NULL; i++) gg_relations_list(gg_operators[i]);
 }
 
-static void list_limits(void)
+static void list_limits(const gg_kernel *const *kernels)
 {
-    for (int i = 0; gg_kernels[i] != NULL; i++) {
-        const gg_kernel *k = gg_kernels[i];
-        for (int o = 0; k->outputs[o] != NULL; o++)
+    for (int i = 0; kernels[i] != NULL; i++) {
+        const gg_kernel *k = kernels[i];
+        if (k->limits == NULL) printf("%-20s %-10s states no limits\n", k->operator_name, k->name);
+        for (int o = 0; k->limits != NULL && k->outputs[o] != NULL; o++)
             printf("%-20s %-10s %-5s %-6s rmse <= %-5g (f32 %-5g)  gauge p99 <= %-5g max <= %g\n",
                    k->operator_name, k->name, k->device == kDLCPU ? "host" : "cuda",
                    k->outputs[o], k->limits[o].rmse_over_floor, k->limits[o].rmse_f32,
@@ -104,15 +110,36 @@ static void list_limits(void)
     }
 }
 
+/* `list kernels --kernel ./mine.so`: what a shared object brings, instead of what is
+ * built in. */
+static int list_plugin(const char *what, const char *path)
+{
+    gg_plugin plugin;
+    bool kernels = strcmp(what, "kernels") == 0;
+    gg_status status = gg_fail(GG_BAD_INPUT, "list %s takes no --kernel, only list kernels and "
+                               "list limits do", what);
+    if (kernels || strcmp(what, "limits") == 0) status = gg_plugin_open(path, &plugin);
+    if (status != GG_OK) return gg_complain(status);
+    if (kernels) list_kernels(plugin.kernels);
+    else list_limits(plugin.kernels);
+    return GG_EXIT_PASSED;
+}
+
 static int list(int argc, char **argv)
 {
-    const char *what = argc == 2 ? argv[1] : "";
+    const char *what = "", *path = NULL;
+    for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
+        if (c == '?') return gg_complain(GG_BAD_INPUT);
+        path = optarg;
+    }
+    if (argc - optind == 1) what = argv[optind];
+    if (path != NULL) return list_plugin(what, path);
     if (strcmp(what, "operators") == 0) list_operators();
-    else if (strcmp(what, "kernels") == 0) list_kernels();
+    else if (strcmp(what, "kernels") == 0) list_kernels(gg_kernels);
     else if (strcmp(what, "suites") == 0) return list_suites();
     else if (strcmp(what, "families") == 0) list_families();
     else if (strcmp(what, "checks") == 0) list_checks();
-    else if (strcmp(what, "limits") == 0) list_limits();
+    else if (strcmp(what, "limits") == 0) list_limits(gg_kernels);
     else {
         gg_fail(GG_BAD_INPUT, "list takes one of operators, kernels, suites, families, "
                 "checks, limits, not '%s'", what);
@@ -125,6 +152,7 @@ const gg_command gg_command_list = {
     .name = "list",
     .usage = "operators|kernels|suites|families|checks|limits",
     .summary = "says what there is",
+    .options = options,
     .run = list,
 };
 

@@ -20,6 +20,7 @@ static const gg_option options[] = {
     {"ablate", 'a', "FEATURE", "feature for the paired ablation (default: the first); none"},
     {"certify", 'm', "N", "cases whose truth MPFR certifies (default 60, spread evenly)"},
     GG_OPTION_GOLDEN,
+    GG_OPTION_LIMITS_OF,
     GG_OPTION_THREADS,
     GG_OPTIONS_END};
 
@@ -45,6 +46,7 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
         case 'o': o->out = optarg; break;
         case 'a': o->ablate = optarg; break;
         case 'g': o->golden = optarg; break;
+        case 'l': o->limits_of = optarg; break;
         case 'r': o->resume = true; break;
         case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;

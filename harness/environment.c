@@ -9,10 +9,9 @@
 
 #include "build_identity.h" /* GG_VERSION, GG_COMMIT, GG_COMPILER: written by the Makefile */
 
-/* Digest of this program's file: the kernels are in it. */
-static gg_status program_digest(uint64_t *digest)
+gg_status gg_file_digest(const char *path, uint64_t *digest)
 {
-    FILE *file = fopen("/proc/self/exe", "rb");
+    FILE *file = fopen(path, "rb");
     XXH3_state_t *state = XXH3_createState();
     char buffer[1 << 16];
     size_t got = 0;
@@ -23,15 +22,17 @@ static gg_status program_digest(uint64_t *digest)
     *digest = good ? XXH3_64bits_digest(state) : 0;
     if (file != NULL) fclose(file);
     XXH3_freeState(state);
-    return good ? GG_OK : gg_fail(GG_IO, "cannot read the running program for its digest");
+    return good ? GG_OK : gg_fail(GG_IO, "cannot read %s for its digest", path);
 }
+
+gg_status gg_program_digest(uint64_t *digest) { return gg_file_digest("/proc/self/exe", digest); }
 
 gg_status gg_environment_build(gg_run_record *run)
 {
     snprintf(run->version, sizeof run->version, "%s", GG_VERSION);
     snprintf(run->commit, sizeof run->commit, "%s", GG_COMMIT);
     snprintf(run->compiler, sizeof run->compiler, "%s", GG_COMPILER);
-    return program_digest(&run->kernel_digest);
+    return gg_program_digest(&run->kernel_digest);
 }
 
 void gg_environment_place(const gg_backend *backend, gg_place *place)

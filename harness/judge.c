@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A record that is full loses its last check to one that says so: a check that cannot be
- * kept must not read as passed. */
 gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype)
 {
     return (gg_limit_record){
@@ -14,6 +12,8 @@ gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype)
         .gauge_p99 = limits->gauge_p99, .gauge_max = limits->gauge_max};
 }
 
+/* A record that is full loses its last check to one that says so: a check that cannot be
+ * kept must not read as passed. */
 static gg_check *append(gg_output_record *output, const char *name)
 {
     if (output->check_count >= GG_MAX_CHECKS) {
@@ -39,6 +39,21 @@ void gg_check_add(gg_output_record *output, const char *name, double value, doub
     check->verdict = gg_judge(value, limit);
     if (check->verdict != GG_PASSED)
         snprintf(check->note, sizeof check->note, "%s", note);
+}
+
+void gg_check_add_stated(gg_output_record *output, const char *name, double value,
+                         double limit, const char *note)
+{
+    if (!isnan(limit)) {
+        gg_check_add(output, name, value, limit, note);
+        return;
+    }
+    int before = output->check_count;
+    char text[192];
+    snprintf(text, sizeof text, "%.4g, and the kernel states no limit: fill in .limits "
+             "(abi.h), or run with --limits-of KERNEL", value);
+    gg_check_add_missing(output, name, text);
+    if (output->check_count > before) output->checks[before].value = value;
 }
 
 void gg_check_add_missing(gg_output_record *output, const char *name, const char *note)
@@ -90,11 +105,11 @@ static void judge_spread(gg_output_record *o, const gg_limit_record *limit,
     double value = o->rmse == 0 ? 0 : o->rmse / scale;
     snprintf(note, sizeof note, "RMSE %.4g is %.3g times its scale %.4g, limit %g (floor %.4g)",
              o->rmse, value, scale, limit->rmse_over_floor, o->floor_rmse);
-    gg_check_add(o, "rmse", value, limit->rmse_over_floor, note);
+    gg_check_add_stated(o, "rmse", value, limit->rmse_over_floor, note);
     snprintf(note, sizeof note, "1 %% of the errors exceed %.3g of their allowance, limit %g; "
              "worst %s%s: %.9g, truth %.9g", o->gauge_p99, limit->gauge_p99, o->name, where,
              o->output_there, o->truth_there);
-    gg_check_add(o, "gauge_p99", o->gauge_p99, limit->gauge_p99, note);
+    gg_check_add_stated(o, "gauge_p99", o->gauge_p99, limit->gauge_p99, note);
 }
 
 void gg_judge_output(gg_output_record *o, const gg_limit_record *limit, int runs)
@@ -109,7 +124,7 @@ void gg_judge_output(gg_output_record *o, const gg_limit_record *limit, int runs
     if (o->count >= GG_JUDGE_FEW) judge_spread(o, limit, where);
     snprintf(note, sizeof note, "error is %.3g times its allowance at %s%s: %.9g, truth %.9g",
              o->gauge_max, o->name, where, o->output_there, o->truth_there);
-    gg_check_add(o, "gauge_max", o->gauge_max, limit->gauge_max, note);
+    gg_check_add_stated(o, "gauge_max", o->gauge_max, limit->gauge_max, note);
 
     judge_repeat(o, runs);
     if (o->certified > 0 && o->certificate <= 1e-6)

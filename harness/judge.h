@@ -10,6 +10,9 @@
 /* Appends value <= limit as a check. The note is kept when it did not pass. */
 void gg_check_add(gg_output_record *output, const char *name, double value, double limit,
                   const char *note);
+/* The same for a limit that the kernel states, or does not (NaN): then not verified. */
+void gg_check_add_stated(gg_output_record *output, const char *name, double value,
+                         double limit, const char *note);
 /* Appends a check that could not be made. */
 void gg_check_add_missing(gg_output_record *output, const char *name, const char *note);
 

@@ -133,3 +133,20 @@ Test(judge, difference_is_located)
                              "2 of 3200 elements changed between equal runs; first dq[2,1]: "
                              "0x3f80 then 0x3f81, up to 1 ulp");
 }
+
+Test(judge, a_limit_that_is_not_stated_is_never_green)
+{
+    gg_output_record o = {.name = "dq", .count = GG_JUDGE_FEW, .rmse = 0, .floor_rmse = 1};
+    gg_limit_record none = {.rmse_over_floor = NAN, .gauge_p99 = NAN, .gauge_max = NAN};
+    gg_judge_output(&o, &none, 2);
+    int found = 0;
+    for (int c = 0; c < o.check_count; c++) {
+        const gg_check *check = &o.checks[c];
+        if (strcmp(check->name, "rmse") != 0 && strncmp(check->name, "gauge", 5) != 0) continue;
+        found++;
+        cr_assert_eq(check->verdict, GG_NOT_VERIFIED, "%s", check->name);
+        cr_assert(strstr(check->note, "states no limit") != NULL, "%s", check->note);
+        cr_assert_eq(check->value, 0, "the figure is kept");
+    }
+    cr_assert_eq(found, 3);
+}

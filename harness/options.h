@@ -43,7 +43,9 @@ extern const gg_topic gg_topics[];            /* ended by name == NULL */
 #define GG_OPTION_SUITE \
     {"suite", 's', "SUITE", "cases to run: a name ('gradgate list suites') or a file"}
 #define GG_OPTION_KERNEL \
-    {"kernel", 'k', "KERNEL", "kernel on trial ('gradgate list kernels')"}
+    {"kernel", 'k', "KERNEL", "kernel on trial: a name ('gradgate list kernels') or ./mine.so[:NAME]"}
+#define GG_OPTION_LIMITS_OF \
+    {"limits-of", 'l', "KERNEL", "limits of this built-in kernel instead of the kernel's own"}
 #define GG_OPTION_DEVICE {"device", 'd', "DEVICE", "host (default), cuda or cuda:I"}
 #define GG_OPTION_REPEATS {"repeats", 'n', "N", "runs on the same input (default 5)"}
 #define GG_OPTION_THREADS {"threads", 't', "N", "host threads (default: all)"}

@@ -26,6 +26,7 @@ typedef struct gg_plan {
     const gg_backend *backend;
     const gg_suite *suite;
     const gg_kernel *kernel;
+    uint64_t kernel_digest;   /* of the file that holds it */
     uint64_t features;        /* bits that are on */
     int ablated;              /* feature to switch off for the pair, -1: none */
     bool quiet;               /* no progress on a terminal */

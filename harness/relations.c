@@ -315,9 +315,9 @@ static gg_status check_fresh(gg_trial *t, void *scratch, gg_arena *arena,
         snprintf(note, sizeof note, "with new values at the same addresses the error is "
                  "%.3g times its allowance, and %" PRId64 " elements are not finite",
                  m.sums.ratio, m.sums.mismatch);
-        gg_check_add(&record->outputs[o], "fresh",
-                     m.sums.mismatch > 0 ? (double)INFINITY : m.sums.ratio,
-                     t->plan->kernel->limits[o].gauge_max, note);
+        gg_check_add_stated(&record->outputs[o], "fresh",
+                            m.sums.mismatch > 0 ? (double)INFINITY : m.sums.ratio,
+                            t->plan->kernel->limits[o].gauge_max, note);
     }
     return GG_OK;
 }

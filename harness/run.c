@@ -7,50 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/candidate.h"
 #include "harness/environment.h"
 #include "harness/plan.h"
 #include "harness/progress.h"
-#include "kernels/registry.h"
 #include "reference/parallel.h"
 #include "reports/file_out.h"
 #include "reports/report.h"
-
-/* A kernel of the caller's: nothing in it was tried before. */
-static gg_status take_own(const gg_kernel *own, const gg_operator *op, DLDeviceType device,
-                          const gg_kernel **kernel)
-{
-    if (own->abi_version != GG_ABI_VERSION || own->struct_bytes != sizeof *own)
-        return gg_fail(GG_BAD_INPUT, "the kernel was built for ABI %u, this is %u: build it again",
-                       own->abi_version, GG_ABI_VERSION);
-    if (own->name == NULL || own->operator_name == NULL || own->summary == NULL ||
-        own->inputs == NULL || own->outputs == NULL || own->limits == NULL ||
-        own->limits_note == NULL || own->supports == NULL || own->saved_bytes == NULL ||
-        own->workspace_bytes == NULL || own->forward == NULL || own->backward == NULL)
-        return gg_fail(GG_BAD_INPUT, "a field of the kernel's struct is NULL and must not be");
-    if (strcmp(own->operator_name, op->name) != 0 || own->device != device)
-        return gg_fail(GG_BAD_INPUT, "kernel %s is of operator %s or for another device than the "
-                       "suite and device asked for", own->name, own->operator_name);
-    *kernel = own;
-    return GG_OK;
-}
-
-static gg_status find_kernel(const gg_run_options *options, const gg_suite *suite,
-                             DLDeviceType device, const gg_kernel **kernel)
-{
-    char known[256] = "";
-    size_t used = 0;
-    if (options->own != NULL) return take_own(options->own, suite->op, device, kernel);
-    *kernel = gg_kernel_find(suite->op->name, options->kernel, device);
-    if (*kernel != NULL) return GG_OK;
-    for (int i = 0; gg_kernels[i] != NULL; i++) {
-        const gg_kernel *k = gg_kernels[i];
-        if (k->device != device || strcmp(k->operator_name, suite->op->name) != 0) continue;
-        if (used < sizeof known)
-            used += (size_t)snprintf(known + used, sizeof known - used, " %s", k->name);
-    }
-    return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: choose one of%s",
-                   suite->op->name, options->kernel, known);
-}
 
 /* Which feature the pair switches off: the one named, or the kernel's first. */
 static gg_status find_ablated(const gg_run_options *options, const gg_kernel *kernel,
@@ -94,6 +57,7 @@ static gg_status describe(const gg_run_options *options, gg_plan *plan, gg_run_r
     const gg_kernel *kernel = plan->kernel;
     const gg_operator *op = plan->suite->op;
     GG_TRY(gg_environment_build(run));
+    run->kernel_digest = plan->kernel_digest;
     gg_environment_place(plan->backend, &run->place);
     gg_environment_time(run->place.started);
     copy(run->operator_name, sizeof run->operator_name, op->name);
@@ -123,28 +87,6 @@ static gg_status describe(const gg_run_options *options, gg_plan *plan, gg_run_r
         limit->rmse_over_floor = kernel->limits[o].rmse_over_floor;
         limit->gauge_p99 = kernel->limits[o].gauge_p99;
         limit->gauge_max = kernel->limits[o].gauge_max;
-    }
-    return GG_OK;
-}
-
-/* A kernel names its tensors: they must be the operator's, in its order. */
-static gg_status check_names(const gg_kernel *kernel, const gg_operator *op)
-{
-    if (kernel->abi_version != GG_ABI_VERSION || kernel->struct_bytes != sizeof *kernel)
-        return gg_fail(GG_BAD_INPUT, "kernel %s was built for ABI %u, this is %u: build it "
-                       "again", kernel->name, kernel->abi_version, GG_ABI_VERSION);
-    for (int side = 0; side < 2; side++) {
-        const gg_tensor_decl *decls = side ? op->outputs : op->inputs;
-        const char *const *names = side ? kernel->outputs : kernel->inputs;
-        int i = 0;
-        while (decls[i].name != NULL && names[i] != NULL &&
-               strcmp(decls[i].name, names[i]) == 0)
-            i++;
-        if (decls[i].name != NULL || names[i] != NULL)
-            return gg_fail(GG_BAD_INPUT, "kernel %s: %s %d is '%s', operator %s has '%s' there",
-                           kernel->name, side ? "output" : "input", i,
-                           names[i] ? names[i] : "(none)", op->name,
-                           decls[i].name ? decls[i].name : "(none)");
     }
     return GG_OK;
 }
@@ -258,6 +200,7 @@ gg_status gg_run(const gg_run_options *options, gg_run_record *run)
     gg_suite suite = {.count = 0};
     gg_backend backend;
     gg_golden golden = {.count = 0};
+    gg_candidate candidate;
     gg_plan plan = {.backend = &backend, .suite = &suite, .repeats = options->repeats,
                     .certify = options->certify, .observe = options->observe,
                     .observer = options->observer, .quiet = options->own != NULL};
@@ -265,8 +208,13 @@ gg_status gg_run(const gg_run_options *options, gg_run_record *run)
     *run = (gg_run_record){.count = 0};
     GG_TRY(gg_suite_load(options->suite, &suite));
     gg_status status = gg_backend_open(options->device, threads, &backend);
-    if (status == GG_OK) status = find_kernel(options, &suite, backend.device, &plan.kernel);
-    if (status == GG_OK) status = check_names(plan.kernel, suite.op);
+    if (status == GG_OK)
+        status = options->own != NULL
+                     ? gg_candidate_own(options->own, suite.op, backend.device, &candidate)
+                     : gg_candidate_find(options->kernel, options->limits_of, suite.op,
+                                         backend.device, &candidate);
+    plan.kernel = &candidate.kernel;
+    plan.kernel_digest = candidate.digest;
     if (status == GG_OK) status = find_ablated(options, plan.kernel, &plan.ablated);
     if (status == GG_OK) status = load_golden(options, &plan, &golden);
     if (status == GG_OK) status = run_plan(options, &plan, run);

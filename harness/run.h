@@ -9,8 +9,9 @@ enum { GG_DEFAULT_REPEATS = 5, GG_DEFAULT_CERTIFY = 60 };
 
 typedef struct gg_run_options {
     const char *suite;    /* name or path */
-    const char *kernel;   /* name of a built-in kernel */
+    const char *kernel;   /* as harness/candidate.h finds it */
     const gg_kernel *own; /* a kernel of the caller's instead; NULL: none */
+    const char *limits_of; /* a built-in kernel whose limits hold; NULL: its own */
     const char *device;   /* "host", "cuda", "cuda:1" */
     const char *glob;     /* of case ids; NULL: all */
     const char *out;      /* path of the report; NULL: none, and no journal */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a kernel on trial is. This header and DLPack's are all that a kernel needs.
  *
- * A kernel is one `gg_kernel` struct, listed in kernels/registry.c. It works on DLPack
- * tensors and never allocates:
- * the caller brings outputs, saved tensors and workspace, all filled with poison, so a
- * byte that was not written shows. */
+ * A kernel is one `gg_kernel` struct, listed in kernels/registry.c or brought by a shared
+ * object (GG_PLUGIN below, then `--kernel ./mine.so`). It works on DLPack tensors and never
+ * allocates: the caller brings outputs, saved tensors and workspace, all filled with
+ * poison, so a byte that was not written shows, and all between guard bands, so a byte
+ * written outside shows too. `gradgate list operators` has the tensors of each operator. */
 #ifndef KERNELS_ABI_H
 #define KERNELS_ABI_H
 
@@ -43,7 +44,8 @@ typedef struct gg_feature {
 typedef enum gg_repeat { GG_REPEAT_NOT_GUARANTEED = 0, GG_REPEAT_RUN_TO_RUN } gg_repeat;
 
 /* The kernel's own limits for one output; the harness fails what exceeds them.
- * INFINITY means: stated to be unlimited. Loosening one needs a reason (limits_note). */
+ * INFINITY means: stated to be unlimited. NAN, or no limits at all: not stated, so that
+ * check is "not verified". Loosening one needs a reason (limits_note). */
 typedef struct gg_limits {
     double rmse_over_floor; /* BF16: RMSE / RMSE of the truth rounded to BF16 */
     double gauge_p99;       /* 99th percentile of |error| / (allowance + half an ulp) */
@@ -71,10 +73,12 @@ typedef struct gg_kernel {
     const char *const *inputs;    /* tensor names in call order, NULL-terminated */
     const char *const *outputs;
     const gg_feature *features;   /* ended by name == NULL; NULL: none */
-    const gg_limits *limits;      /* one per output, in output order */
-    const char *limits_note;      /* where the limits come from */
+    const gg_limits *limits;      /* one per output, in output order; NULL: not stated */
+    const char *limits_note;      /* where the limits come from; NULL without limits */
 
-    /* NULL when the call can be done, else why not, in one line. Looks at shapes, types
+    /* In a shared object the next three may be left out: everything is accepted, nothing
+     * is saved, no workspace is needed.
+     * NULL when the call can be done, else why not, in one line. Looks at shapes, types
      * and features only, before anything is allocated. */
     const char *(*supports)(const gg_call *call);
     size_t (*saved_bytes)(const gg_call *call);
@@ -87,6 +91,28 @@ typedef struct gg_kernel {
     int forward_outputs;
     const gg_rounding *roundings; /* ended by point == NULL; NULL: not stated */
 } gg_kernel;
+
+/* The one symbol that a shared object exports: its kernels, ended by NULL. Refused, with
+ * exit code 3: another abi_version or struct_bytes, an operator that is not known, tensor
+ * names other than the operator's, a missing function. Example: scripts/examples/plugin. */
+#define GG_PLUGIN_ENTRY "gg_plugin"
+typedef const gg_kernel *const *gg_plugin_entry(void);
+
+/* GG_PLUGIN(&mine, &other); at file scope defines it. */
+#ifdef __cplusplus
+#define GG_PLUGIN_LINKAGE extern "C"
+#else
+#define GG_PLUGIN_LINKAGE
+#endif
+#define GG_PLUGIN(...)                                                              \
+    GG_PLUGIN_LINKAGE __attribute__((visibility("default")))                       \
+    const gg_kernel *const *gg_plugin(void);                                        \
+    GG_PLUGIN_LINKAGE const gg_kernel *const *gg_plugin(void)                       \
+    {                                                                               \
+        static const gg_kernel *const list[] = {__VA_ARGS__, NULL};                 \
+        return list;                                                                \
+    }                                                                               \
+    typedef int gg_plugin_is_defined /* takes the semicolon */
 
 #ifdef __cplusplus
 }

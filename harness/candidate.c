@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/candidate.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "harness/environment.h"
+#include "harness/plugin.h"
+#include "kernels/registry.h"
+
+static const char *accept_all(const gg_call *call)
+{
+    (void)call;
+    return NULL;
+}
+
+static size_t no_bytes(const gg_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+gg_status gg_candidate_take(const gg_kernel *kernel, const char *origin,
+                            gg_candidate *candidate)
+{
+    GG_TRY(gg_kernel_check(kernel, origin));
+    gg_kernel *k = &candidate->kernel;
+    *k = *kernel;
+    if (k->supports == NULL) k->supports = accept_all;
+    if (k->saved_bytes == NULL) k->saved_bytes = no_bytes;
+    if (k->workspace_bytes == NULL) k->workspace_bytes = no_bytes;
+    for (int o = 0; o < GG_MAX_OUTPUTS; o++)
+        candidate->limits[o] = (gg_limits){NAN, NAN, NAN, NAN};
+    for (int o = 0; k->outputs[o] != NULL && k->limits != NULL; o++)
+        candidate->limits[o] = k->limits[o];
+    snprintf(candidate->limits_note, sizeof candidate->limits_note, "%s",
+             k->limits != NULL ? k->limits_note : "no limits stated");
+    k->limits = candidate->limits;
+    k->limits_note = candidate->limits_note;
+    return GG_OK;
+}
+
+/* " naive turbo": the built-in kernels of an operator, on a device or (-1) any. */
+static void list_known(const gg_operator *op, int device, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; gg_kernels[i] != NULL; i++) {
+        const gg_kernel *k = gg_kernels[i];
+        if (device >= 0 && k->device != (DLDeviceType)device) continue;
+        if (strcmp(k->operator_name, op->name) != 0) continue;
+        if (used < size) used += (size_t)snprintf(text + used, size - used, " %s", k->name);
+    }
+}
+
+static gg_status find_built_in(const char *name, const gg_operator *op, DLDeviceType device,
+                               gg_candidate *candidate)
+{
+    char known[256];
+    const gg_kernel *kernel = gg_kernel_find(op->name, name, device);
+    if (kernel != NULL) {
+        GG_TRY(gg_program_digest(&candidate->digest));
+        return gg_candidate_take(kernel, "this program", candidate);
+    }
+    list_known(op, (int)device, known, sizeof known);
+    return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: choose one of%s",
+                   op->name, name, known);
+}
+
+gg_status gg_candidate_own(const gg_kernel *own, const gg_operator *op, DLDeviceType device,
+                           gg_candidate *candidate)
+{
+    *candidate = (gg_candidate){.digest = 0};
+    GG_TRY(gg_program_digest(&candidate->digest));
+    GG_TRY(gg_candidate_take(own, "the kernel", candidate));
+    if (strcmp(own->operator_name, op->name) == 0 && own->device == device) return GG_OK;
+    return gg_fail(GG_BAD_INPUT, "kernel %s is of operator %s or for another device than the "
+                   "suite and device asked for", own->name, own->operator_name);
+}
+
+static gg_status find_in_plugin(const char *name, const gg_operator *op, DLDeviceType device,
+                                gg_candidate *candidate)
+{
+    gg_plugin plugin;
+    const gg_kernel *kernel;
+    GG_TRY(gg_plugin_open(name, &plugin));
+    GG_TRY(gg_plugin_choose(&plugin, op, device, &kernel));
+    candidate->digest = plugin.digest;
+    return gg_candidate_take(kernel, plugin.path, candidate);
+}
+
+/* A kernel's limits are about its arithmetic, so those of any device will do. */
+static gg_status borrow_limits(const char *name, const gg_operator *op,
+                               gg_candidate *candidate)
+{
+    char known[256];
+    const gg_kernel *lender = gg_kernel_find(op->name, name, kDLCPU);
+    if (lender == NULL) lender = gg_kernel_find(op->name, name, kDLCUDA);
+    if (lender == NULL) {
+        list_known(op, -1, known, sizeof known);
+        return gg_fail(GG_BAD_INPUT, "--limits-of: operator %s has no built-in kernel '%s': "
+                       "choose one of%s", op->name, name, known);
+    }
+    for (int o = 0; lender->outputs[o] != NULL; o++) candidate->limits[o] = lender->limits[o];
+    snprintf(candidate->limits_note, sizeof candidate->limits_note, "those of %s: %s", name,
+             lender->limits_note);
+    return GG_OK;
+}
+
+gg_status gg_candidate_find(const char *name, const char *limits_of, const gg_operator *op,
+                            DLDeviceType device, gg_candidate *candidate)
+{
+    *candidate = (gg_candidate){.digest = 0};
+    GG_TRY(gg_plugin_named(name) ? find_in_plugin(name, op, device, candidate)
+                                 : find_built_in(name, op, device, candidate));
+    return limits_of == NULL ? GG_OK : borrow_limits(limits_of, op, candidate);
+}

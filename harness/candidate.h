@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel on trial, from what the command line calls it: a built-in one by its name, or
+ * one of a shared object by the file's path. */
+#ifndef HARNESS_CANDIDATE_H
+#define HARNESS_CANDIDATE_H
+
+#include "cases/operator.h"
+#include "kernels/abi.h"
+
+typedef struct gg_candidate {
+    gg_kernel kernel; /* whole: what a plug-in leaves out is filled in. Points in here */
+    gg_limits limits[GG_MAX_OUTPUTS];
+    char limits_note[192];
+    uint64_t digest;  /* of the file that holds the kernel */
+} gg_candidate;
+
+/* Finds the kernel for operator and device. `limits_of` names a built-in kernel of the
+ * operator whose limits hold instead of its own (NULL: its own). GG_BAD_INPUT, with what
+ * there is, when it is not found. The candidate must stay where it is. */
+gg_status gg_candidate_find(const char *name, const char *limits_of, const gg_operator *op,
+                            DLDeviceType device, gg_candidate *candidate);
+
+/* The same for a kernel of a caller of libgradgate. */
+gg_status gg_candidate_own(const gg_kernel *own, const gg_operator *op, DLDeviceType device,
+                           gg_candidate *candidate);
+
+/* Makes a kernel of any origin a candidate. */
+gg_status gg_candidate_take(const gg_kernel *kernel, const char *origin,
+                            gg_candidate *candidate);
+
+#endif
