@@ -14,7 +14,13 @@ static const char kernels[] =
     "same arithmetic, step by step, on the CPU. --device host runs the twin and so predicts the\n"
     "bits of a card; --golden FILE holds them to digests that a card made.\n"
     "\n"
-    "A kernel of your own is judged by a C program through libgradgate (gradgate/gradgate.h).\n";
+    "A kernel of your own is a shared object that ends in GG_PLUGIN(&kernel); and is run by its\n"
+    "path: --kernel ./mine.so, or ./mine.so:NAME when it brings several. 'gradgate list kernels\n"
+    "--kernel ./mine.so' shows what it brings; scripts/examples/plugin/ is one of 80 lines. The\n"
+    "report records the file's digest. Checks for which it states no limits are not verified:\n"
+    "state them in the struct, or borrow them with --limits-of KERNEL.\n"
+    "\n"
+    "A kernel is also judged by a C program through libgradgate (gradgate/gradgate.h).\n";
 
 static const char cases[] =
     "A case is an operator, a family of inputs, extents, types and a seed. Its inputs are a\n"

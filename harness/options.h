@@ -43,7 +43,7 @@ extern const gg_topic gg_topics[];            /* ended by name == NULL */
 #define GG_OPTION_SUITE \
     {"suite", 's', "SUITE", "cases to run: a name ('gradgate list suites') or a file"}
 #define GG_OPTION_KERNEL \
-    {"kernel", 'k', "KERNEL", "kernel on trial: a name ('gradgate list kernels') or ./mine.so[:NAME]"}
+    {"kernel", 'k', "KERNEL", "kernel on trial: a name (see list kernels) or ./mine.so[:NAME]"}
 #define GG_OPTION_LIMITS_OF \
     {"limits-of", 'l', "KERNEL", "limits of this built-in kernel instead of the kernel's own"}
 #define GG_OPTION_DEVICE {"device", 'd', "DEVICE", "host (default), cuda or cuda:I"}
