@@ -69,6 +69,14 @@ typedef struct gg_terms {
     double sum, sum_abs;  /* of all terms, in ascending order of the index */
 } gg_terms;
 
+/* Which roundings an evaluation in binary64 makes: bits in the order of the operator's
+ * table of rounding points. `has` is what a kernel has, which gives the arithmetic its
+ * shape; `on`, a part of it, is what rounds. */
+typedef struct gg_roundings {
+    unsigned has, on;
+    gg_dtype output[GG_MAX_OUTPUTS]; /* types of the outputs */
+} gg_roundings;
+
 typedef struct gg_reference {
     /* Host truth; problem and truth in host memory. threads >= 1. */
     gg_status (*host)(const gg_problem *, const gg_truth *, int threads);
@@ -84,6 +92,13 @@ typedef struct gg_reference {
     /* The terms of one element; problem in host memory. NULL: not told. */
     gg_status (*terms)(const gg_problem *, int output, int64_t element, gg_terms *terms,
                        int threads);
+    /* Values, in truth->value alone, with chosen roundings; memory, threads and stream as
+     * in host, cuda and cuda_scratch. NULL: the operator has no rounding points. */
+    gg_status (*rounded)(const gg_problem *, const gg_roundings *, const gg_truth *,
+                         int threads);
+    gg_status (*rounded_cuda)(const gg_problem *, const gg_roundings *, const gg_truth *,
+                              void *scratch, void *stream);
+    size_t (*rounded_scratch)(const gg_problem *);
 } gg_reference;
 
 #ifdef __cplusplus

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The formulas of triangle_attention_rounded.h for one query, in C and in CUDA. Only
+ * correctly rounded operations in a fixed order, so host and GPU agree in every bit. */
+#ifndef REFERENCE_TRIANGLE_ATTENTION_ROUNDED_CORE_H
+#define REFERENCE_TRIANGLE_ATTENTION_ROUNDED_CORE_H
+
+#include <math.h>
+
+#include "reference/exp64.h"
+#include "reference/triangle_attention.h"
+#include "reference/triangle_attention_rounded.h"
+
+/* Terms of one matrix step; keys of one tile of the running maximum; its slack. */
+enum { GG_TA_STEP = 16, GG_TA_ROUNDED_TILE = 64 };
+#define GG_TA_SLACK 5.5
+
+/* The scheme of a call, the same for every query. */
+typedef struct gg_rounded_scheme {
+    unsigned has, on; /* bits of gg_roundings */
+    int64_t R, H, N, D;
+    double sc;        /* 1/sqrt(D) */
+    const uint16_t *q, *k, *v, *dout; /* BF16 [B,R,H,N,D] */
+    const uint16_t *bias16;           /* [B,H,N,N]: one of the two */
+    const float *bias32;
+    const uint8_t *mask;    /* [B,R,N] or NULL */
+    const int32_t *lengths; /* [B,R] or NULL */
+} gg_rounded_scheme;
+
+static inline gg_rounded_scheme gg_rounded_scheme_of(const gg_problem *problem,
+                                           const gg_roundings *roundings)
+{
+    const gg_tensor *in = problem->input, *bias = &in[GG_TA_BIAS];
+    const int64_t *extent = problem->extent;
+    gg_rounded_scheme s;
+    s.has = roundings->has;
+    s.on = roundings->on;
+    s.R = extent[GG_TA_R];
+    s.H = extent[GG_TA_H];
+    s.N = extent[GG_TA_N];
+    s.D = extent[GG_TA_D];
+    s.sc = 1.0 / sqrt((double)s.D);
+    s.q = (const uint16_t *)in[GG_TA_Q].data;
+    s.k = (const uint16_t *)in[GG_TA_K].data;
+    s.v = (const uint16_t *)in[GG_TA_V].data;
+    s.dout = (const uint16_t *)in[GG_TA_DOUT].data;
+    s.bias16 = bias->dtype == GG_BF16 ? (const uint16_t *)bias->data : NULL;
+    s.bias32 = bias->dtype == GG_F32 ? (const float *)bias->data : NULL;
+    s.mask = (const uint8_t *)in[GG_TA_MASK].data;
+    s.lengths = (const int32_t *)in[GG_TA_KEY_LENGTHS].data;
+    return s;
+}
+
+/* One query and its scratch: element j of p and ds is [j * stride]. */
+typedef struct gg_rounded_query {
+    int64_t slice, i;     /* (b R + r) H + h */
+    double *p, *ds;       /* [N] out: P and dS, unrounded by p_dv and ds; 0 at an invalid key */
+    int64_t stride;
+    double *o, *dq;       /* [D] out, unrounded by output; dq may be NULL */
+} gg_rounded_query;
+
+static inline GG_BOTH bool gg_rounded_on(const gg_rounded_scheme *s, int point)
+{
+    return (s->on >> point & 1u) != 0;
+}
+
+static inline GG_BOTH bool gg_rounded_has(const gg_rounded_scheme *s, int point)
+{
+    return (s->has >> point & 1u) != 0;
+}
+
+static inline GG_BOTH double gg_rounded_bf16(double x)
+{
+    return gg_bf16_value(gg_bf16_round(x));
+}
+
+static inline GG_BOTH double gg_rounded_pair(double x)
+{
+    double high = gg_rounded_bf16(x);
+    return high + gg_rounded_bf16(x - high);
+}
+
+/* x as BF16, as a pair or as it is. */
+static inline GG_BOTH double gg_rounded_at(const gg_rounded_scheme *s, int point, int pair, double x)
+{
+    if (gg_rounded_on(s, point)) return gg_rounded_bf16(x);
+    return gg_rounded_on(s, pair) ? gg_rounded_pair(x) : x;
+}
+
+/* The result of an operation that a kernel does in binary32. */
+static inline GG_BOTH double gg_rounded_f32(const gg_rounded_scheme *s, double x)
+{
+    return gg_rounded_on(s, GG_TA_ACCUMULATION) ? (double)(float)x : x;
+}
+
+/* The sum after a matrix step: 24 bits toward zero. */
+static inline GG_BOTH double gg_rounded_cut(const gg_rounded_scheme *s, double x)
+{
+    uint64_t bits;
+    if (!gg_rounded_on(s, GG_TA_ACCUMULATION) || x - x != 0) return x;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= ~((UINT64_C(1) << 29) - 1);
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+
+/* sum of a[d] b[d]; b is BF16. */
+static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const double *a,
+                                       const uint16_t *b, int64_t D)
+{
+    double sum = 0;
+    for (int64_t d0 = 0; d0 < D; d0 += GG_TA_STEP) {
+        for (int64_t d = d0; d < D && d < d0 + GG_TA_STEP; d++)
+            sum += a[d] * gg_bf16_value(b[d]);
+        sum = gg_rounded_cut(s, sum);
+    }
+    return sum;
+}
+
+/* sum[d] += a b[d]: one term of a matrix product; b is BF16. */
+static inline GG_BOTH void gg_rounded_add(double *sum, double a, const uint16_t *b, int64_t D)
+{
+    for (int64_t d = 0; d < D; d++) sum[d] += a * gg_bf16_value(b[d]);
+}
+
+static inline GG_BOTH void gg_rounded_cut_all(const gg_rounded_scheme *s, double *sum, int64_t D)
+{
+    if (!gg_rounded_on(s, GG_TA_ACCUMULATION)) return;
+    for (int64_t d = 0; d < D; d++) sum[d] = gg_rounded_cut(s, sum[d]);
+}
+
+/* True after the last term of a matrix step over n of N. */
+static inline GG_BOTH bool gg_rounded_step_ends(int64_t n, int64_t N)
+{
+    return n % GG_TA_STEP == GG_TA_STEP - 1 || n == N - 1;
+}
+
+static inline GG_BOTH bool gg_rounded_valid(const gg_rounded_scheme *s, int64_t row, int64_t j)
+{
+    if (s->lengths != NULL && j >= s->lengths[row]) return false;
+    return s->mask == NULL || s->mask[row * s->N + j] != 0;
+}
+
+/* Whether logits are kept in units of log 2. */
+static inline GG_BOTH bool gg_rounded_binary(const gg_rounded_scheme *s)
+{
+    return gg_rounded_on(s, GG_TA_ACCUMULATION) && !gg_rounded_has(s, GG_TA_P_LAZY) &&
+           !gg_rounded_has(s, GG_TA_P_PAIR);
+}
+
+#define GG_TA_LOG2_E 0x1.71547652b82fep0
+#define GG_TA_LN_2 0x1.62e42fefa39efp-1
+
+/* q as the products see it, and what a product is multiplied by to be a logit. */
+static inline GG_BOTH double gg_rounded_load_query(const gg_rounded_scheme *s, int64_t first,
+                                              double *q, int64_t D)
+{
+    double factor = s->sc * (gg_rounded_binary(s) ? GG_TA_LOG2_E : 1.0);
+    bool scaled = gg_rounded_on(s, GG_TA_INPUTS);
+    for (int64_t d = 0; d < D; d++) {
+        q[d] = gg_bf16_value(s->q[first + d]);
+        if (scaled) q[d] = gg_rounded_bf16(q[d] * (s->sc * GG_TA_LOG2_E));
+    }
+    if (scaled) return gg_rounded_binary(s) ? 1.0 : GG_TA_LN_2;
+    return gg_rounded_on(s, GG_TA_ACCUMULATION) ? (double)(float)factor : factor;
+}
+
+/* The logit of query and key from their product; in units of log 2 where binary. */
+static inline GG_BOTH double gg_rounded_logit(const gg_rounded_scheme *s, double product,
+                                         double factor, int64_t bias_at)
+{
+    double bias = s->bias16 != NULL ? gg_bf16_value(s->bias16[bias_at])
+                                    : (double)s->bias32[bias_at];
+    if (gg_rounded_binary(s)) bias = gg_rounded_f32(s, bias * (double)(float)GG_TA_LOG2_E);
+    return gg_rounded_f32(s, product * factor + bias);
+}
+
+/* e to the (logit - m), whatever the logit's unit. */
+static inline GG_BOTH double gg_rounded_exp(const gg_rounded_scheme *s, double logit, double m)
+{
+    if (!gg_rounded_on(s, GG_TA_ACCUMULATION)) return gg_exp64(logit - m);
+    if (gg_rounded_binary(s))
+        return gg_rounded_f32(s, gg_exp64(gg_rounded_f32(s, logit - m) * GG_TA_LN_2));
+    double level = gg_rounded_f32(s, m * (double)(float)GG_TA_LOG2_E);
+    double x = gg_rounded_f32(s, logit * (double)(float)GG_TA_LOG2_E - level);
+    return gg_rounded_f32(s, gg_exp64(x * GG_TA_LN_2));
+}
+
+/* A weight of the forward where it multiplies v, and where it is summed up. */
+static inline GG_BOTH double gg_rounded_weight(const gg_rounded_scheme *s, double e, double *summed)
+{
+    double w = e;
+    if (gg_rounded_on(s, GG_TA_P) || gg_rounded_on(s, GG_TA_P_LAZY)) w = gg_rounded_bf16(e);
+    *summed = w;
+    return gg_rounded_on(s, GG_TA_P_PAIR) ? gg_rounded_pair(e) : w;
+}
+
+/* Where the forward of one query stands. */
+typedef struct gg_rounded_online {
+    double m, l;
+} gg_rounded_online;
+
+/* The logits of keys j0 .. j1 into p, and the largest; -infinity at an invalid key. */
+static inline GG_BOTH double gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
+                                          const double *q, double factor, int64_t j0,
+                                          int64_t j1, int64_t D)
+{
+    int64_t row = t->slice / s->H, b = row / s->R, h = t->slice % s->H;
+    int64_t bias_at = ((b * s->H + h) * s->N + t->i) * s->N;
+    double top = -INFINITY;
+    for (int64_t j = j0; j < j1; j++) {
+        double x = -INFINITY;
+        if (gg_rounded_valid(s, row, j))
+            x = gg_rounded_logit(s, gg_rounded_dot(s, q, s->k + (t->slice * s->N + j) * D, D),
+                            factor, bias_at + j);
+        t->p[j * t->stride] = x;
+        top = x > top || x != x ? x : top;
+    }
+    return top;
+}
+
+/* The maximum after a tile whose largest logit is `top`. */
+static inline GG_BOTH double gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top)
+{
+    bool lazy = gg_rounded_has(s, GG_TA_P_LAZY) || gg_rounded_has(s, GG_TA_P_PAIR);
+    if (top != top) return top;
+    return top > (lazy ? m + GG_TA_SLACK : m) ? top : m;
+}
+
+/* Forward of one query: logits into p, o, and the maximum and 1 / l that are left. */
+static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s, const gg_rounded_query *t,
+                                         double *q, double *m, double *inverse, int64_t D)
+{
+    bool whole = gg_rounded_has(s, GG_TA_P_WHOLE);
+    int64_t row = t->slice / s->H, tile = whole ? s->N : GG_TA_ROUNDED_TILE;
+    double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D);
+    gg_rounded_online at = {-INFINITY, 0};
+    for (int64_t d = 0; d < D; d++) t->o[d] = 0;
+    for (int64_t j0 = 0; j0 < s->N; j0 += tile) {
+        int64_t j1 = j0 + tile < s->N ? j0 + tile : s->N;
+        double top = gg_rounded_logits(s, t, q, factor, j0, j1, D);
+        double next = gg_rounded_next_max(s, at.m, top), sum = 0;
+        if (next == -INFINITY) continue; /* no key so far */
+        double shrink = at.m == next || at.l == 0 ? 1 : gg_rounded_exp(s, at.m, next);
+        for (int64_t d = 0; d < D && shrink != 1; d++)
+            t->o[d] = gg_rounded_f32(s, t->o[d] * shrink);
+        for (int64_t j = j0; j < j1; j++) {
+            double summed = 0, w = 0;
+            if (gg_rounded_valid(s, row, j))
+                w = gg_rounded_weight(s, gg_rounded_exp(s, t->p[j * t->stride], next), &summed);
+            sum = gg_rounded_f32(s, sum + summed);
+            if (!whole && w != 0) gg_rounded_add(t->o, w, s->v + (t->slice * s->N + j) * D, D);
+            if (!whole && gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
+        }
+        at.l = gg_rounded_f32(s, at.l * shrink + sum);
+        at.m = next;
+    }
+    *m = at.m;
+    *inverse = at.l == 0 ? 0 : gg_rounded_f32(s, 1 / at.l);
+    for (int64_t d = 0; d < D && !whole; d++) t->o[d] = gg_rounded_f32(s, t->o[d] * *inverse);
+}
+
+/* Logits in p become P; with p_whole, o is made of it. */
+static inline GG_BOTH void gg_rounded_probabilities(const gg_rounded_scheme *s, const gg_rounded_query *t,
+                                               double m, double inverse, int64_t D)
+{
+    bool whole = gg_rounded_has(s, GG_TA_P_WHOLE), rounds = gg_rounded_on(s, GG_TA_P_WHOLE);
+    int64_t row = t->slice / s->H;
+    for (int64_t j = 0; j < s->N; j++) {
+        double *at = &t->p[j * t->stride], p = 0;
+        if (inverse != 0 && gg_rounded_valid(s, row, j))
+            p = gg_rounded_f32(s, gg_rounded_exp(s, *at, m) * inverse);
+        *at = p;
+        if (!whole) continue;
+        if (p != 0)
+            gg_rounded_add(t->o, rounds ? gg_rounded_bf16(p) : p,
+                      s->v + (t->slice * s->N + j) * D, D);
+        if (gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
+    }
+}
+
+/* dP into ds, and delta. */
+static inline GG_BOTH double gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t,
+                                            double *dout, double inverse, int64_t D)
+{
+    int64_t row = t->slice / s->H;
+    double delta = 0;
+    bool whole = gg_rounded_has(s, GG_TA_P_WHOLE);
+    const uint16_t *from = s->dout + (t->slice * s->N + t->i) * D;
+    for (int64_t d = 0; d < D; d++) {
+        dout[d] = gg_bf16_value(from[d]);
+        double o = gg_rounded_at(s, GG_TA_DELTA, GG_TA_DELTA_PAIR, t->o[d]);
+        if (!whole) delta = gg_rounded_f32(s, delta + dout[d] * o);
+    }
+    for (int64_t j = 0; j < s->N; j++) {
+        double dp = 0;
+        if (inverse != 0 && gg_rounded_valid(s, row, j))
+            dp = gg_rounded_dot(s, dout, s->v + (t->slice * s->N + j) * D, D);
+        t->ds[j * t->stride] = dp;
+        if (whole && dp != 0)
+            delta = gg_rounded_f32(s, delta + gg_rounded_f32(s, t->p[j * t->stride] * dp));
+    }
+    return delta;
+}
+
+/* Everything of one query. `D` is s->D, given apart so that it can be a constant. */
+static inline GG_BOTH void gg_rounded_run(const gg_rounded_scheme *s, const gg_rounded_query *t,
+                                               int64_t D)
+{
+    double x[GG_TA_ROUNDED_HEAD], m, inverse; /* x: q, then dout */
+    gg_rounded_forward(s, t, x, &m, &inverse, D);
+    gg_rounded_probabilities(s, t, m, inverse, D);
+    if (t->dq == NULL) return;
+    double delta = gg_rounded_upstream(s, t, x, inverse, D);
+    int64_t row = t->slice / s->H;
+    for (int64_t d = 0; d < D; d++) t->dq[d] = 0;
+    for (int64_t j = 0; j < s->N; j++) {
+        double p = t->p[j * t->stride], *ds = &t->ds[j * t->stride];
+        bool counts = inverse != 0 && gg_rounded_valid(s, row, j);
+        *ds = counts ? gg_rounded_f32(s, p * gg_rounded_f32(s, *ds - delta)) : 0;
+        double left = gg_rounded_at(s, GG_TA_DS, GG_TA_DS_PAIR, *ds);
+        if (counts) gg_rounded_add(t->dq, left, s->k + (t->slice * s->N + j) * D, D);
+        if (gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->dq, D);
+    }
+    for (int64_t d = 0; d < D; d++) t->dq[d] = gg_rounded_f32(s, t->dq[d] * s->sc);
+}
+
+/* A finished sum as the output holds it. */
+static inline GG_BOTH double gg_rounded_stored(const gg_rounded_scheme *s, gg_dtype dtype, double x)
+{
+    if (!gg_rounded_on(s, GG_TA_OUTPUT)) return x;
+    return dtype == GG_BF16 ? gg_rounded_bf16(x) : (double)(float)x;
+}
+
+#endif
