@@ -48,7 +48,8 @@ FOLDERS := reference cases kernels kernels/arithmetic kernels/triangle_attention
 SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
 TESTS := $(filter %_test.c,$(SOURCES))
 FUZZERS := $(filter %_fuzz.c,$(SOURCES))
-OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c %_fuzz.c harness/main.c,$(SOURCES)))
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,\
+    $(filter-out %_test.c %_fuzz.c harness/main.c harness/planted_%.c,$(SOURCES)))
 ifeq ($(CUDA),1)
 KERNELS := $(wildcard $(FOLDERS:%=%/*.cu))
 OBJECTS += $(KERNELS:%.cu=$(BUILD)/%.cu.o)
@@ -98,11 +99,12 @@ demo: all
 unit: $(BUILD)/unit
 	LSAN_OPTIONS=suppressions=scripts/lsan.supp $(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
 
-test: all unit $(BUILD)/planted/gradgate
+test: all unit $(BUILD)/planted/gradgate $(BUILD)/planted/breaking
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
 	sh harness/gate_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)
+	sh harness/workers_test.sh $(BUILD)
 
 # The program with one rounding changed in the turbo twin: the golden digests must see it.
 PLANT := $(BUILD)/planted/twin_forward
@@ -124,6 +126,11 @@ fuzzers: $(filter $(BUILD)/cases/% $(BUILD)/reports/% $(BUILD)/harness/%,$(OBJEC
     $(BUILD)/kernels/registry.o $(FUZZERS:%.c=$(BUILD)/%.o)
 
 include scripts/install.mk
+
+# The program with kernels that break their process, as harness/planted_break.c says.
+$(BUILD)/planted/breaking: $(BUILD)/harness/planted_break.o $(BUILD)/harness/main.o $(OBJECTS)
+	@mkdir -p $(@D)
+	@$(LINK) -o $@ $^ $(LIBS) -Wl,--wrap=gg_kernel_find -Wl,-rpath,'$$ORIGIN'
 
 spills: $(KERNELS:%.cu=$(BUILD)/%.cu.o)
 	sh scripts/spills.sh $(KERNELS:%.cu=$(BUILD)/%.cu.log)

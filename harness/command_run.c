@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "harness/commands.h"
-#include "harness/run.h"
+#include "harness/crew.h"
+#include "harness/serve.h"
 #include "reports/report.h"
 
 static const gg_option options[] = {
@@ -22,7 +23,11 @@ static const gg_option options[] = {
     GG_OPTION_GOLDEN,
     GG_OPTION_LIMITS_OF,
     GG_OPTION_THREADS,
+    {"workers", 'w', "N", "on the host: N processes share the cases (default: this one alone)"},
+    {"timeout", 'x', "SECONDS", "for one call of the kernel (default: by what the case costs)"},
     GG_OPTIONS_END};
+
+static const char serve_option[] = "--serve=";
 
 static gg_status parse_shard(const char *text, gg_run_options *o)
 {
@@ -51,6 +56,8 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
         case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;
         case 'm': GG_TRY(gg_parse_int("certify", optarg, 0, 1000000, &o->certify)); break;
+        case 'w': GG_TRY(gg_parse_int("workers", optarg, 1, GG_MAX_WORKERS, &o->workers)); break;
+        case 'x': GG_TRY(gg_parse_int("timeout", optarg, 1, 1000000, &o->timeout)); break;
         case 'i': GG_TRY(parse_shard(optarg, o)); break;
         default: return GG_BAD_INPUT;
         }
@@ -65,14 +72,33 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
     return GG_OK;
 }
 
+/* A parent (harness/crew.c) puts "--serve=DEVICE,THREADS" first: what this worker has of
+ * its own; the other arguments are the parent's. */
+static gg_status serve(int argc, char **argv, gg_run_options *o)
+{
+    char *text = argv[1] + strlen(serve_option), *comma = strrchr(text, ',');
+    int threads = 0;
+    if (comma == NULL)
+        return gg_fail(GG_BAD_INPUT, "--serve is for gradgate's own worker processes");
+    *comma = '\0';
+    argv[1] = argv[0];
+    GG_TRY(parse(argc - 1, argv + 1, o));
+    GG_TRY(gg_parse_int("serve", comma + 1, 1, 256, &threads));
+    o->device = text;
+    o->threads = threads;
+    return GG_OK;
+}
+
 static int run_suite(int argc, char **argv)
 {
     gg_run_options o = {.device = "host", .out = "gradgate-report.json",
                         .repeats = GG_DEFAULT_REPEATS, .certify = GG_DEFAULT_CERTIFY,
-                        .shard = 1, .shards = 1};
+                        .shard = 1, .shards = 1, .argc = argc, .argv = argv};
     gg_run_record run;
-    gg_status status = parse(argc, argv, &o);
+    bool serves = argc > 1 && strncmp(argv[1], serve_option, strlen(serve_option)) == 0;
+    gg_status status = serves ? serve(argc, argv, &o) : parse(argc, argv, &o);
     if (status != GG_OK) return gg_complain(status);
+    if (serves) return gg_serve(&o);
     status = gg_run(&o, &run);
     if (status != GG_OK) {
         gg_run_free(&run);
@@ -94,7 +120,9 @@ const gg_command gg_command_run = {
         "Every case is measured against the truth and run several times on the same input.\n"
         "The table says what was found, the report holds the evidence. Each finished case is\n"
         "kept in FILE.journal until the report is there: after a crash or kill, --resume goes\n"
-        "on. Two runs of one build on one kind of device give equal reports, but for the\n"
+        "on. On a GPU, or with --workers, the cases run in a process of their own: a kernel\n"
+        "that crashes, ends its process or hangs loses the case that it was running and no\n"
+        "other. Two runs of one build on one kind of device give equal reports, but for the\n"
         "fields of time and place.\n",
     .run = run_suite,
 };

@@ -48,6 +48,15 @@ static gg_status compare(const gg_trial *t, void *const *other, unsigned which,
     return GG_OK;
 }
 
+/* Whether the kernel takes the call as it now is, in the memory that it has. */
+static bool still_fits(const gg_trial *t)
+{
+    size_t saved, workspace;
+    if (gg_trial_refusal(t) != NULL) return false;
+    gg_trial_needs(t, &saved, &workspace);
+    return saved <= t->saved_bytes && workspace <= t->workspace_bytes;
+}
+
 /* Backward for the outputs `wanted`, after a forward for all. */
 static gg_status run_wanted(gg_trial *t, unsigned wanted, tally *n)
 {
@@ -60,9 +69,7 @@ static gg_status run_wanted(gg_trial *t, unsigned wanted, tally *n)
     GG_TRY(gg_trial_forward(t, t->again, gg_trial_poison(0)));
     for (int o = 0; o < t->outputs; o++)
         if (!((wanted | results) >> o & 1u)) t->call_outputs[o] = NULL;
-    if (t->plan->kernel->supports(&t->call) == NULL &&
-        t->plan->kernel->saved_bytes(&t->call) <= t->saved_bytes &&
-        t->plan->kernel->workspace_bytes(&t->call) <= t->workspace_bytes) {
+    if (still_fits(t)) {
         status = gg_trial_backward(t, gg_trial_poison(0));
         if (status == GG_OK) status = compare(t, t->again, wanted | results, how, n);
     }
@@ -81,7 +88,7 @@ static gg_status run_forward_alone(gg_trial *t, tally *n)
     for (int i = 0; i < t->inputs; i++)
         if (t->op->inputs[i].role == GG_ROLE_UPSTREAM) t->call_inputs[i] = NULL;
     gg_status status = GG_OK;
-    if (t->plan->kernel->supports(&t->call) == NULL) {
+    if (gg_trial_refusal(t) == NULL) {
         status = gg_trial_forward(t, t->again, gg_trial_poison(0));
         if (status == GG_OK) status = compare(t, t->again, results, "forward alone", n);
     }
@@ -125,7 +132,7 @@ static gg_status open_other(const gg_trial *t, const int64_t *extent, unsigned p
 {
     *other = (gg_trial){.plan = t->plan, .op = t->op, .what = t->what, .arena = arena};
     gg_trial_describe(other, extent, present);
-    *taken = t->plan->kernel->supports(&other->call) == NULL;
+    *taken = gg_trial_refusal(other) == NULL;
     return *taken ? gg_trial_allocate(other, false, NULL) : GG_OK;
 }
 

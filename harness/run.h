@@ -20,6 +20,12 @@ typedef struct gg_run_options {
     int repeats, certify, threads;
     int shard, shards;    /* 1 of 1: everything */
     bool resume;
+    /* Worker processes (harness/crew.h). They are this program, called with `argv`
+     * again: argv[0] is the command, and NULL keeps the work in this process. */
+    int argc;
+    char **argv;
+    int workers;          /* on the host; 0: this process does the work */
+    int timeout;          /* seconds for a call of the kernel; 0: from what a case costs */
     gg_observer *observe; /* of each case (harness/plan.h); NULL: nobody */
     void *observer;
 } gg_run_options;

@@ -39,6 +39,17 @@ exits() {
     fi
 }
 
+# equal FILE FILE: equal reports, but for the fields of time and place.
+equal() {
+    # the fields that schema/ documents as time and place, one a line
+    fields='"(start|stop|duration|seconds|seconds_decimal|started|finished|host_threads)":'
+    grep -vE "$fields" "$1" >"$work/a"
+    grep -vE "$fields" "$2" >"$work/b"
+    if cmp -s "$work/a" "$work/b"; then ok; else
+        no "reports differ: $(diff "$work/a" "$work/b" | head -4)"
+    fi
+}
+
 # The counts of the whole script; fails when any check did, or fewer than LEAST were made.
 conclude() {
     echo "$passed passed, $failed failed"

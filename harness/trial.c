@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "harness/watch.h"
+
 uint32_t gg_trial_poison(int run)
 {
     static const uint32_t poisons[] = {0xffffffffu, 0x7f7f7f7fu, 0x00000000u};
@@ -87,14 +89,29 @@ static void *lay_out(gg_trial *t, gg_arena *arena, bool truth)
     return scratch;
 }
 
+const char *gg_trial_refusal(const gg_trial *t)
+{
+    gg_watch_kernel("supports");
+    const char *refusal = t->plan->kernel->supports(&t->call);
+    gg_watch_harness();
+    return refusal;
+}
+
+void gg_trial_needs(const gg_trial *t, size_t *saved, size_t *workspace)
+{
+    gg_watch_kernel("saved_bytes and workspace_bytes");
+    *saved = t->plan->kernel->saved_bytes(&t->call);
+    *workspace = t->plan->kernel->workspace_bytes(&t->call);
+    gg_watch_harness();
+}
+
 gg_status gg_trial_allocate(gg_trial *t, bool truth, void **scratch)
 {
     const gg_kernel *kernel = t->plan->kernel;
-    const char *refusal = kernel->supports(&t->call);
+    const char *refusal = gg_trial_refusal(t);
     if (refusal != NULL)
         return gg_fail(GG_BAD_INPUT, "%s declines: %s", kernel->name, refusal);
-    t->saved_bytes = kernel->saved_bytes(&t->call);
-    t->workspace_bytes = kernel->workspace_bytes(&t->call);
+    gg_trial_needs(t, &t->saved_bytes, &t->workspace_bytes);
     gg_arena count = {.backend = t->plan->backend};
     lay_out(t, &count, truth);
     GG_TRY(gg_arena_reserve(t->arena, count.peak));
@@ -165,6 +182,19 @@ gg_status gg_trial_digest_inputs(const gg_trial *t, uint64_t *digest)
     return GG_OK;
 }
 
+/* The call, and the work that it queued. */
+static gg_status call_kernel(const gg_trial *t, const char *name, int (*call)(const gg_call *))
+{
+    const gg_backend *b = t->plan->backend;
+    gg_watch_kernel(name);
+    int error = call(&t->call);
+    gg_status status = error == 0 ? b->finish(b)
+                                  : gg_fail(GG_DEVICE_FAULT, "%s: %s failed with error %d",
+                                            t->plan->kernel->name, name, error);
+    gg_watch_harness();
+    return status;
+}
+
 gg_status gg_trial_forward(gg_trial *t, void *const *into, uint32_t poison)
 {
     const gg_backend *b = t->plan->backend;
@@ -175,22 +205,14 @@ gg_status gg_trial_forward(gg_trial *t, void *const *into, uint32_t poison)
     }
     GG_TRY(b->fill(t->saved, t->saved_bytes, poison));
     GG_TRY(b->fill(t->workspace, t->workspace_bytes, poison));
-    int error = t->plan->kernel->forward(&t->call);
-    if (error != 0)
-        return gg_fail(GG_DEVICE_FAULT, "%s: forward failed with error %d",
-                       t->plan->kernel->name, error);
-    return b->finish(b);
+    return call_kernel(t, "forward", t->plan->kernel->forward);
 }
 
 gg_status gg_trial_backward(gg_trial *t, uint32_t poison)
 {
     const gg_backend *b = t->plan->backend;
     GG_TRY(b->fill(t->workspace, t->workspace_bytes, ~poison));
-    int error = t->plan->kernel->backward(&t->call);
-    if (error != 0)
-        return gg_fail(GG_DEVICE_FAULT, "%s: backward failed with error %d",
-                       t->plan->kernel->name, error);
-    return b->finish(b);
+    return call_kernel(t, "backward", t->plan->kernel->backward);
 }
 
 gg_status gg_trial_run(gg_trial *t, void *const *into, uint32_t poison)

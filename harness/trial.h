@@ -39,6 +39,11 @@ unsigned gg_trial_present(const gg_case *what, const gg_operator *op);
  * what and arena are set. */
 void gg_trial_describe(gg_trial *t, const int64_t *extent, unsigned present);
 
+/* Why the kernel declines the call as it stands, NULL when it does not; the memory that
+ * it asks for. */
+const char *gg_trial_refusal(const gg_trial *t);
+void gg_trial_needs(const gg_trial *t, size_t *saved, size_t *workspace);
+
 /* Takes the memory; with `truth` also the truth's, whose scratch comes back and lies
  * where the kernel will write. GG_BAD_INPUT when the kernel declines. */
 gg_status gg_trial_allocate(gg_trial *t, bool truth, void **scratch);

@@ -71,12 +71,12 @@ gg_status gg_view_open(gg_trial *t, gg_view *view, bool *taken)
     if (view->kind == GG_VIEW_OFFSET) {
         seen->data = (char *)tensor->data - OFFSET_BYTES;
         seen->byte_offset = OFFSET_BYTES;
-        *taken = t->plan->kernel->supports(&t->call) == NULL;
+        *taken = gg_trial_refusal(t) == NULL;
         return GG_OK;
     }
     if (!strides_of(tensor, view)) return GG_OK;
     seen->strides = view->strides;
-    if (t->plan->kernel->supports(&t->call) != NULL) return GG_OK;
+    if (gg_trial_refusal(t) != NULL) return GG_OK;
     size_t bytes = span(tensor, view->strides);
     GG_TRY(t->plan->backend->alloc(bytes, &view->memory));
     if (view->kind == GG_VIEW_ROWS)

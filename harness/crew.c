@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/crew.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/environment.h"
+#include "harness/trial.h"
+#include "harness/wire.h"
+#include "harness/worker.h"
+#include "reference/parallel.h"
+#include "reports/fields.h"
+
+enum { TICK_MILLISECONDS = 100, START_SECONDS = 600, FAILED_STARTS = 3 };
+
+/* A place for one worker after the other. */
+typedef struct post {
+    char device[16];   /* "host", "cuda:1" */
+    char serve[48];    /* "--serve=DEVICE,THREADS" */
+    gg_worker worker;
+    bool greeted;      /* the worker has said what it is */
+    bool waits;        /* it waits for a case */
+    bool answered;     /* it has given a record, and not yet asked for the next case */
+    int running;       /* index of its case, -1: none */
+    double began;      /* gg_seconds() when it was given */
+    double patience;   /* seconds for one call of the kernel */
+    int losses;        /* workers lost in a row */
+    int failed_starts; /* of them, before they could work */
+    bool closed;       /* given up */
+} post;
+
+struct gg_crew {
+    const gg_run_options *options;
+    const gg_suite *suite;
+    const gg_run_record *run;
+    char **argv;       /* of a worker; [2] is its post's `serve` */
+    post posts[GG_MAX_WORKERS];
+    int count;
+    char last[192];    /* how the latest worker was lost */
+};
+
+/* What a kernel is trusted to do at least, flops a second: far below any that is worth
+ * a trial. A multiply-add counts as two. */
+static const double slowest_host = 1e7, slowest_cuda = 1e10;
+static const double least_patience = 120; /* seconds: a foreign one may compile first */
+
+double gg_crew_patience(const gg_run_options *options, const gg_suite *suite, int index)
+{
+    const gg_operator *op = suite->op;
+    double slowest = strcmp(options->device, "host") == 0 ? slowest_host : slowest_cuda;
+    gg_problem problem = {.extent = {0}};
+    if (options->timeout > 0) return options->timeout;
+    if (op->cost == NULL) return 10 * least_patience;
+    memcpy(problem.extent, suite->cases[index].extent, sizeof problem.extent);
+    gg_cost cost = op->cost(&problem);
+    return least_patience + (cost.flops[0] + cost.flops[1]) / slowest;
+}
+
+/* The program again, with the arguments it was called with, as a worker. */
+static char **worker_arguments(const gg_run_options *options)
+{
+    static char program[] = "/proc/self/exe", verb[] = "run";
+    char **argv = calloc((size_t)options->argc + 4, sizeof *argv);
+    if (argv == NULL) return NULL;
+    argv[0] = program;
+    argv[1] = verb;
+    for (int i = 1; i < options->argc; i++) argv[i + 2] = options->argv[i];
+    return argv;
+}
+
+static gg_status start(gg_crew *crew, post *p)
+{
+    crew->argv[2] = p->serve;
+    p->greeted = p->waits = p->answered = false;
+    p->running = -1;
+    return gg_worker_start(crew->argv, &p->worker);
+}
+
+/* Whether a worker is what the first one was. */
+static gg_status check_same(const gg_crew *crew, const post *p, const gg_run_record *other)
+{
+    char was[256], is[256];
+    const char *key = gg_fields_differ(gg_run_fields, crew->run, other, was, is);
+    if (key == NULL) return GG_OK;
+    return gg_fail(GG_BAD_INPUT, "the workers on %s and %s differ: %s is %.100s and %.100s",
+                   crew->posts[0].device, p->device, key, was, is);
+}
+
+static gg_status greet(gg_crew *crew, post *p, const char *line, size_t length,
+                       gg_run_record *said)
+{
+    GG_TRY(gg_wire_read_hello(line, length, said));
+    p->greeted = true;
+    return crew->run == NULL ? GG_OK : check_same(crew, p, said);
+}
+
+/* Waits for the sockets of all workers, at most a tick. */
+static void wait_for_news(const gg_crew *crew)
+{
+    struct pollfd fds[GG_MAX_WORKERS];
+    nfds_t count = 0;
+    for (int i = 0; i < crew->count; i++)
+        if (crew->posts[i].worker.pid > 0)
+            fds[count++] = (struct pollfd){.fd = crew->posts[i].worker.fd, .events = POLLIN};
+    poll(fds, count, TICK_MILLISECONDS);
+}
+
+/* The first greeting of a worker, waited for. */
+static gg_status await_greeting(gg_crew *crew, post *p, gg_run_record *said)
+{
+    char *line;
+    size_t length;
+    bool ended = false;
+    double began = gg_seconds();
+    while (!gg_worker_hear(&p->worker, &line, &length, &ended)) {
+        if (ended)
+            return gg_fail(GG_DEVICE_FAULT, "the worker on %s %s before its first case",
+                           p->device, gg_worker_end(&p->worker).text);
+        if (gg_seconds() - began > START_SECONDS)
+            return gg_fail(GG_DEVICE_FAULT, "the worker on %s says nothing for %d s",
+                           p->device, START_SECONDS);
+        wait_for_news(crew);
+    }
+    return greet(crew, p, line, length, said);
+}
+
+static void add_post(gg_crew *crew, const char *device, int threads)
+{
+    post *p = &crew->posts[crew->count++];
+    snprintf(p->device, sizeof p->device, "%s", device);
+    snprintf(p->serve, sizeof p->serve, "--serve=%s,%d", device, threads);
+}
+
+static gg_status make_posts(gg_crew *crew)
+{
+    const gg_run_options *o = crew->options;
+    int threads = o->threads > 0 ? o->threads : gg_processors();
+    int workers = o->workers > 0 ? o->workers : 1;
+    if (threads < workers) threads = workers;
+    for (int i = 0; i < workers; i++) add_post(crew, o->device, threads / workers);
+    return GG_OK;
+}
+
+gg_status gg_crew_start(const gg_run_options *options, const gg_suite *suite,
+                        gg_crew **result, gg_run_record *run)
+{
+    gg_crew *crew = calloc(1, sizeof *crew);
+    gg_run_record said;
+    *result = crew;
+    if (crew == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
+    *crew = (gg_crew){.options = options, .suite = suite, .argv = worker_arguments(options)};
+    if (crew->argv == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
+    GG_TRY(make_posts(crew));
+    for (int i = 0; i < crew->count; i++) GG_TRY(start(crew, &crew->posts[i]));
+    for (int i = 0; i < crew->count; i++) {
+        GG_TRY(await_greeting(crew, &crew->posts[i], i == 0 ? run : &said));
+        crew->run = run;
+    }
+    return GG_OK;
+}
+
+void gg_crew_end(gg_crew *crew)
+{
+    if (crew == NULL) return;
+    for (int i = 0; i < crew->count; i++)
+        if (crew->posts[i].waits) gg_worker_dismiss(&crew->posts[i].worker);
+    for (int i = 0; i < crew->count; i++)
+        if (crew->posts[i].worker.pid > 0) gg_worker_end(&crew->posts[i].worker);
+    free(crew->argv);
+    free(crew);
+}
+
+/* The work under way. */
+typedef struct work {
+    gg_crew *crew;
+    const int *indices;
+    int count, next, finished;
+    gg_finish *finish;
+    void *context;
+    gg_status status;
+} work;
+
+static void hand_in(work *w, const gg_case_record *record)
+{
+    if (w->status == GG_OK) w->status = w->finish(w->context, record);
+    w->finished++;
+}
+
+/* A case that no worker gave an answer to. */
+static void hand_in_lost(work *w, int index, double seconds, gg_verdict verdict,
+                         const char *reason)
+{
+    const gg_case *what = &w->crew->suite->cases[index];
+    gg_case_record record = {.index = index, .seed = what->seed, .verdict = verdict,
+                             .seconds = seconds};
+    snprintf(record.id, sizeof record.id, "%s", what->id);
+    snprintf(record.family, sizeof record.family, "%s", what->family->name);
+    snprintf(record.reason, sizeof record.reason, "%s", reason);
+    memcpy(record.extent, what->extent, sizeof record.extent);
+    hand_in(w, &record);
+}
+
+/* Ends a worker; what it was running gets `verdict` and `reason`. A place that only loses
+ * workers is given up. */
+static void replace(work *w, post *p, gg_verdict verdict, const char *reason)
+{
+    gg_crew *crew = w->crew;
+    if (p->worker.pid > 0) gg_worker_end(&p->worker);
+    if (p->running >= 0)
+        hand_in_lost(w, p->running, gg_seconds() - p->began, verdict, reason);
+    snprintf(crew->last, sizeof crew->last, "%s", reason);
+    p->losses++;
+    p->failed_starts = p->greeted ? 0 : p->failed_starts + 1;
+    p->closed = p->losses >= GG_LOSSES_IN_A_ROW || p->failed_starts >= FAILED_STARTS;
+    if (p->closed || w->status != GG_OK) return;
+    if (start(crew, p) == GG_OK) return;
+    snprintf(crew->last, sizeof crew->last, "%s", gg_message());
+    p->closed = true;
+}
+
+/* The kernel answers for what happens during its calls: for its own faults and exits, not
+ * for a signal that somebody sent (an operator, or a system short of memory). */
+static void lose(work *w, post *p)
+{
+    char reason[256];
+    gg_ending e = gg_worker_end(&p->worker);
+    bool guilty = e.in_kernel && e.by_itself;
+    if (p->answered) snprintf(reason, sizeof reason, "the device could not be used any more");
+    else
+        snprintf(reason, sizeof reason, "the %s process %s",
+                 e.in_kernel ? "kernel's" : "harness's", e.text);
+    replace(w, p, guilty ? GG_FAILED : GG_NOT_VERIFIED, reason);
+}
+
+static void answer(work *w, post *p, const char *line, size_t length)
+{
+    gg_case_record *record = malloc(sizeof *record);
+    gg_status status = record == NULL
+                           ? gg_fail(GG_NO_MEMORY, "no memory for a case record")
+                           : gg_wire_read_case(line, length, w->crew->run->symbols, record);
+    if (status == GG_OK && record->index != p->running)
+        status = gg_fail(GG_INTERNAL, "a worker answered for case %s, which it was not asked",
+                         record->id);
+    if (status == GG_OK) {
+        hand_in(w, record);
+        p->running = -1;
+        p->answered = true;
+    } else replace(w, p, GG_NOT_VERIFIED, gg_message());
+    free(record);
+}
+
+/* One line of a worker; false when there is no more to hear from it now. */
+static bool hear(work *w, post *p)
+{
+    char *line;
+    size_t length;
+    bool ended;
+    gg_run_record said;
+    if (!gg_worker_hear(&p->worker, &line, &length, &ended)) {
+        if (ended) lose(w, p);
+        return false;
+    }
+    if (strcmp(line, "ready") == 0 && p->greeted && p->running < 0) {
+        if (p->answered) p->losses = 0;
+        p->answered = false;
+        p->waits = true;
+        return true;
+    }
+    if (!p->greeted) {
+        if (greet(w->crew, p, line, length, &said) == GG_OK) return true;
+        replace(w, p, GG_NOT_VERIFIED, gg_message());
+        return false;
+    }
+    if (p->running >= 0) answer(w, p, line, length);
+    else replace(w, p, GG_NOT_VERIFIED, "a worker spoke out of turn");
+    return p->worker.pid > 0;
+}
+
+static void check_time(work *w, post *p)
+{
+    char reason[256];
+    double silent = gg_seconds() - p->worker.since;
+    bool in_kernel = p->worker.doing[0] != '\0';
+    double most = !p->greeted ? START_SECONDS : in_kernel ? p->patience : 10 * p->patience;
+    if (p->waits || silent < most) return;
+    if (in_kernel && p->greeted)
+        snprintf(reason, sizeof reason, "no answer from the kernel's %s within %g s "
+                 "(--timeout): its process was ended", p->worker.doing, p->patience);
+    else
+        snprintf(reason, sizeof reason, "the harness's process was silent for %g s: it was "
+                 "ended", most);
+    replace(w, p, in_kernel && p->greeted ? GG_FAILED : GG_NOT_VERIFIED, reason);
+}
+
+static void give(work *w, post *p)
+{
+    char line[16];
+    int index = w->indices[w->next];
+    snprintf(line, sizeof line, "%d\n", index);
+    p->running = index;
+    p->began = gg_seconds();
+    p->patience = gg_crew_patience(w->crew->options, w->crew->suite, index);
+    p->waits = false;
+    w->next++;
+    gg_worker_tell(&p->worker, line);
+}
+
+static bool all_closed(const gg_crew *crew)
+{
+    for (int i = 0; i < crew->count; i++)
+        if (!crew->posts[i].closed) return false;
+    return true;
+}
+
+gg_status gg_crew_work(gg_crew *crew, const int *indices, int count, gg_finish *finish,
+                       void *context)
+{
+    work w = {.crew = crew, .indices = indices, .count = count, .finish = finish,
+              .context = context};
+    char reason[256];
+    while (w.finished < w.count && w.status == GG_OK && !all_closed(crew)) {
+        for (int i = 0; i < crew->count; i++) {
+            post *p = &crew->posts[i];
+            while (!p->closed && hear(&w, p)) continue;
+            if (!p->closed && p->waits && w.next < w.count) give(&w, p);
+            if (!p->closed) check_time(&w, p);
+        }
+        if (w.finished < w.count) wait_for_news(crew);
+    }
+    snprintf(reason, sizeof reason, "not run: %d worker processes in a row were lost; last: %s",
+             crew->posts[0].losses, crew->last);
+    while (w.next < w.count && w.status == GG_OK)
+        hand_in_lost(&w, w.indices[w.next++], 0, GG_NOT_VERIFIED, reason);
+    return w.status;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cases dealt out one at a time to worker processes: whoever is free gets the next. A
+ * worker that crashes, ends or hangs loses the case that it was running; a new one takes
+ * its place. */
+#ifndef HARNESS_CREW_H
+#define HARNESS_CREW_H
+
+#include "harness/run.h"
+
+enum { GG_MAX_WORKERS = 64 };
+
+/* Workers that were lost one after the other, without a case in between that went well,
+ * before a place is given up: what is left is not verified then, not tried for days. */
+enum { GG_LOSSES_IN_A_ROW = 20 };
+
+typedef struct gg_crew gg_crew;
+
+/* Takes a finished case, in any order; a status other than GG_OK ends the work. */
+typedef gg_status gg_finish(void *context, const gg_case_record *record);
+
+/* Starts the workers and waits until all can work. `run` gets what they say about it,
+ * which must be the same. Otherwise the first one's reason is the status. */
+gg_status gg_crew_start(const gg_run_options *options, const gg_suite *suite,
+                        gg_crew **crew, gg_run_record *run);
+
+/* Every case of `indices` reaches `finish` once: measured, or with the reason why not. */
+gg_status gg_crew_work(gg_crew *crew, const int *indices, int count, gg_finish *finish,
+                       void *context);
+
+void gg_crew_end(gg_crew *crew); /* NULL is allowed */
+
+/* Seconds after which a call of the kernel in this case counts as hung: --timeout, or a
+ * generous multiple of what the case costs. */
+double gg_crew_patience(const gg_run_options *options, const gg_suite *suite, int index);
+
+#endif

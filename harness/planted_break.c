@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels that break their own process, for the tests of worker processes; in a program
+ * of its own, never in gradgate. Every built-in kernel is there and does what PLANT says,
+ * in calls whose first input has an extent of PLANT_AT (40):
+ *   segv abort exit hang   what it says, in forward
+ *   backward               abort in backward
+ *   kill                   SIGKILL, as an operator would send it
+ *   noise                  writes to standard output, the report's channel
+ *   child                  leaves a child behind that holds all files open, and dies
+ *   pid                    low bits of the last output depend on the process */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/registry.h"
+
+const gg_kernel *__real_gg_kernel_find(const char *, const char *, DLDeviceType);
+const gg_kernel *__wrap_gg_kernel_find(const char *, const char *, DLDeviceType);
+
+static const gg_kernel *inner;
+static gg_kernel outer;
+static volatile int *nowhere;
+
+static int says(const char *fault)
+{
+    const char *plant = getenv("PLANT");
+    return plant != NULL && strcmp(plant, fault) == 0;
+}
+
+static int is_hit(const gg_call *call)
+{
+    const char *at = getenv("PLANT_AT");
+    long extent = at != NULL ? atol(at) : 40;
+    for (int i = 0; i < call->inputs[0]->ndim; i++)
+        if (call->inputs[0]->shape[i] == extent) return 1;
+    return 0;
+}
+
+static int forward(const gg_call *call)
+{
+    if (!is_hit(call)) return inner->forward(call);
+    if (says("segv")) *nowhere = 1;
+    if (says("abort")) abort();
+    if (says("exit")) exit(0);
+    if (says("hang")) for (;;) pause();
+    if (says("kill")) raise(SIGKILL);
+    if (says("noise")) puts("a kernel prints");
+    if (says("child")) {
+        if (fork() == 0) {
+            sleep(3);
+            _exit(0);
+        }
+        abort();
+    }
+    return inner->forward(call);
+}
+
+static int backward(const gg_call *call)
+{
+    int last = 0, error;
+    if (is_hit(call) && says("backward")) abort();
+    error = inner->backward(call);
+    while (inner->outputs[last + 1] != NULL) last++;
+    if (error == 0 && says("pid") && call->outputs[last] != NULL)
+        *(unsigned *)call->outputs[last]->data ^= (unsigned)getpid() & 63;
+    return error;
+}
+
+const gg_kernel *__wrap_gg_kernel_find(const char *operator_name, const char *name,
+                                       DLDeviceType device)
+{
+    inner = __real_gg_kernel_find(operator_name, name, device);
+    if (inner == NULL) return NULL;
+    outer = *inner;
+    outer.forward = forward;
+    outer.backward = backward;
+    return &outer;
+}

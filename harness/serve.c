@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/session.h"
+#include "harness/watch.h"
+#include "harness/wire.h"
+#include "harness/worker.h"
+
+static bool say(const char *line)
+{
+    return line != NULL && gg_write_all(GG_WORKER_FD, line, strlen(line));
+}
+
+static bool say_and_free(char *line)
+{
+    bool said = say(line);
+    free(line);
+    return said;
+}
+
+/* The number on the parent's next line; false when it has gone or speaks otherwise. */
+static bool next_case(int *index)
+{
+    char text[16], *end;
+    size_t used = 0;
+    while (used < sizeof text) {
+        ssize_t got = read(GG_WORKER_FD, text + used, 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        if (text[used] == '\n') break;
+        used++;
+    }
+    if (used == 0 || used == sizeof text) return false;
+    text[used] = '\0';
+    *index = (int)strtol(text, &end, 10);
+    return *end == '\0';
+}
+
+/* After a CUDA error that stays, a process measures nothing more; another one can. */
+static bool is_usable(const gg_session *s) { return s->backend.finish(&s->backend) == GG_OK; }
+
+static bool serve_case(const gg_session *s, int index, gg_arena *arena, gg_run_record *run,
+                       gg_case_record *record)
+{
+    if (index < 0 || index >= s->suite.count) return false;
+    gg_case_run(&s->plan, index, arena, record);
+    bool usable = record->verdict == GG_PASSED || is_usable(s);
+    return say_and_free(gg_wire_case(run, record)) && usable;
+}
+
+int gg_serve(const gg_run_options *options)
+{
+    gg_session session;
+    gg_run_record run;
+    gg_case_record *record = malloc(sizeof *record);
+    int index;
+    gg_watch_open(GG_WORKER_FD);
+    gg_watch_kernel("its loading"); /* a foreign kernel's constructors run now */
+    gg_status status = gg_session_open(options, &session, &run);
+    gg_watch_harness();
+    if (status == GG_OK && record == NULL)
+        status = gg_fail(GG_NO_MEMORY, "no memory for a case record");
+    bool usable = say_and_free(gg_wire_hello(status, gg_message(), &run));
+    gg_arena arena = {.backend = &session.backend};
+    while (status == GG_OK && usable && say("ready\n") && next_case(&index))
+        usable = serve_case(&session, index, &arena, &run, record);
+    gg_arena_free(&arena);
+    gg_session_close(&session);
+    free(record);
+    return 0;
+}

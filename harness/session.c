@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/environment.h"
+#include "reference/parallel.h"
+
+/* Which feature the pair switches off: the one named, or the kernel's first. */
+static gg_status find_ablated(const gg_run_options *options, const gg_kernel *kernel,
+                              int *ablated)
+{
+    *ablated = -1;
+    if (options->ablate != NULL && strcmp(options->ablate, "none") == 0) return GG_OK;
+    for (int i = 0; kernel->features != NULL && kernel->features[i].name != NULL; i++) {
+        if (options->ablate != NULL && strcmp(options->ablate, kernel->features[i].name) != 0)
+            continue;
+        *ablated = i;
+        return GG_OK;
+    }
+    if (options->ablate == NULL) return GG_OK;
+    return gg_fail(GG_BAD_INPUT, "kernel %s has no feature '%s' to ablate: see 'gradgate "
+                   "list kernels'", kernel->name, options->ablate);
+}
+
+static uint64_t default_features(const gg_kernel *kernel, gg_run_record *run)
+{
+    uint64_t bits = 0;
+    size_t used = 0;
+    for (int i = 0; kernel->features != NULL && kernel->features[i].name != NULL; i++) {
+        if (kernel->features[i].on) bits |= UINT64_C(1) << i;
+        if (used < sizeof run->features)
+            used += (size_t)snprintf(run->features + used, sizeof run->features - used,
+                                     "%s%s=%s", i ? " " : "", kernel->features[i].name,
+                                     kernel->features[i].on ? "on" : "off");
+    }
+    return bits;
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from);
+}
+
+/* Everything about the run that is known before the first case. */
+static gg_status describe(const gg_run_options *options, gg_plan *plan, gg_run_record *run)
+{
+    const gg_kernel *kernel = plan->kernel;
+    const gg_operator *op = plan->suite->op;
+    GG_TRY(gg_environment_build(run));
+    run->kernel_digest = plan->kernel_digest;
+    gg_environment_place(plan->backend, &run->place);
+    gg_environment_time(run->place.started);
+    copy(run->operator_name, sizeof run->operator_name, op->name);
+    copy(run->symbols, sizeof run->symbols, op->symbols);
+    copy(run->kernel, sizeof run->kernel, kernel->name);
+    copy(run->kernel_summary, sizeof run->kernel_summary, kernel->summary);
+    copy(run->device, sizeof run->device, plan->backend->name);
+    copy(run->suite, sizeof run->suite, plan->suite->name);
+    copy(run->selection, sizeof run->selection, options->glob ? options->glob : "");
+    copy(run->promise, sizeof run->promise,
+         kernel->repeat == GG_REPEAT_RUN_TO_RUN ? "run to run" : "not guaranteed");
+    copy(run->limits_note, sizeof run->limits_note, kernel->limits_note);
+    if (plan->ablated >= 0)
+        copy(run->ablation, sizeof run->ablation, kernel->features[plan->ablated].name);
+    if (plan->golden != NULL)
+        copy(run->golden, sizeof run->golden, plan->golden->source);
+    run->suite_digest = plan->suite->digest;
+    run->suite_count = plan->suite->count;
+    run->shard = options->shard;
+    run->shards = options->shards;
+    run->repeats = plan->repeats;
+    run->certify = plan->certify;
+    plan->features = default_features(kernel, run);
+    for (int o = 0; op->outputs[o].name != NULL; o++, run->limit_count++) {
+        gg_limit_record *limit = &run->limits[o];
+        copy(limit->output, sizeof limit->output, op->outputs[o].name);
+        limit->rmse_over_floor = kernel->limits[o].rmse_over_floor;
+        limit->gauge_p99 = kernel->limits[o].gauge_p99;
+        limit->gauge_max = kernel->limits[o].gauge_max;
+    }
+    return GG_OK;
+}
+
+static gg_status load_golden(const gg_run_options *options, gg_plan *plan, gg_golden *golden)
+{
+    if (options->golden == NULL) return GG_OK;
+    GG_TRY(gg_golden_load(options->golden, golden));
+    plan->golden = golden;
+    if (strcmp(golden->kernel, plan->kernel->name) == 0 &&
+        strcmp(golden->operator_name, plan->suite->op->name) == 0 &&
+        strcmp(golden->suite, plan->suite->name) == 0 &&
+        golden->suite_digest == plan->suite->digest)
+        return GG_OK;
+    return gg_fail(GG_BAD_INPUT, "%s holds digests of kernel %s on suite %s (%016llx), not of "
+                   "kernel %s on suite %s (%016llx)", options->golden, golden->kernel,
+                   golden->suite, (unsigned long long)golden->suite_digest, plan->kernel->name,
+                   plan->suite->name, (unsigned long long)plan->suite->digest);
+}
+
+static gg_status find_kernel(const gg_run_options *options, gg_session *s)
+{
+    const gg_operator *op = s->suite.op;
+    if (options->own != NULL)
+        GG_TRY(gg_candidate_own(options->own, op, s->backend.device, &s->candidate));
+    else
+        GG_TRY(gg_candidate_find(options->kernel, options->limits_of, op, s->backend.device,
+                                 &s->candidate));
+    s->plan.kernel = &s->candidate.kernel;
+    s->plan.kernel_digest = s->candidate.digest;
+    return GG_OK;
+}
+
+gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_record *run)
+{
+    int threads = options->threads > 0 ? options->threads : gg_processors();
+    gg_plan *plan = &s->plan;
+    *s = (gg_session){.plan = {.backend = &s->backend, .suite = &s->suite,
+                               .repeats = options->repeats, .certify = options->certify,
+                               .observe = options->observe, .observer = options->observer,
+                               .quiet = options->own != NULL}};
+    *run = (gg_run_record){.count = 0};
+    GG_TRY(gg_suite_load(options->suite, &s->suite));
+    GG_TRY(gg_backend_open(options->device, threads, &s->backend));
+    GG_TRY(find_kernel(options, s));
+    GG_TRY(find_ablated(options, plan->kernel, &plan->ablated));
+    GG_TRY(load_golden(options, plan, &s->golden));
+    return describe(options, plan, run);
+}
+
+void gg_session_close(gg_session *s)
+{
+    gg_golden_free(&s->golden);
+    gg_suite_free(&s->suite);
+}

@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Worker processes: a kernel that crashes, ends, hangs or is killed loses its running case
+# and no other, and several workers give the report of one process.
+# usage: workers_test.sh BUILD
+set -u
+build=$1
+. "$(dirname "$0")/shell_test.sh"
+
+run="run --device host --kernel turbo --suite smoke600 --threads 2 --certify 0"
+few="--case normal-N*-D16-s00[01]" # 6 cases: N = 24, 40, 48
+
+# breaks PLANT CODE VERDICT TEXT ARGUMENT...: the two cases with N = 40 get the verdict,
+# with TEXT as the reason, the four others pass as they do elsewhere, and no process is
+# left behind.
+breaks() {
+    plant=$1 want=$2 verdict=$3 text=$4
+    shift 4
+    rm -f "$work/broken.json"
+    (cd "$work" && PLANT=$plant exec "$breaking" $run $few --out broken.json "$@" >out 2>err)
+    code=$?
+    lost=$(grep -c "\"rawStatus\": \"$verdict\", \"message\": \".*$text" "$work/broken.json")
+    good=$(grep -c '"rawStatus": "passed"' "$work/broken.json")
+    if [ "$code" -eq "$want" ] && [ "$lost" -eq 2 ] && [ "$good" -eq 4 ]; then ok; else
+        no "$plant: exit $code, $lost lost, $good passed: $(cat "$work/err")"
+    fi
+    grep -v 'N40-' "$work/whole.json" | sed -n '/"name": "normal/p' | cut -d, -f1-3 >"$work/a"
+    grep -v 'N40-' "$work/broken.json" | sed -n '/"name": "normal/p' | cut -d, -f1-3 >"$work/b"
+    if [ -s "$work/a" ] && cmp -s "$work/a" "$work/b"; then ok; else
+        no "$plant: the other cases are not the same"
+    fi
+}
+
+breaking=$(cd "$build" && pwd)/planted/breaking
+
+echo "two workers give the report of one process"
+exits 0 $run $few --out whole.json
+exits 0 $run $few --out one.json --workers 1
+exits 0 $run $few --out two.json --workers 2
+equal "$work/whole.json" "$work/one.json"
+equal "$work/whole.json" "$work/two.json"
+if ls "$work"/*.journal >/dev/null 2>&1; then no "a journal is left"; else ok; fi
+
+echo "a kernel that breaks its process loses one case"
+breaks segv 1 failed "kernel's process ended with SIGSEGV in forward" --workers 1
+breaks abort 1 failed "kernel's process ended with SIGABRT in forward" --workers 2
+breaks backward 1 failed "ended with SIGABRT in backward" --workers 1
+breaks exit 1 failed "ended with exit code 0 in forward" --workers 1
+breaks kill 2 'not verified' "ended with SIGKILL in forward" --workers 2
+breaks child 1 failed "ended with SIGABRT in forward" --workers 1
+breaks hang 1 failed "no answer from the kernel's forward within 1 s" --workers 2 --timeout 1
+
+echo "what a kernel prints is not in the report's channel"
+(cd "$work" && PLANT=noise "$breaking" $run $few --workers 1 >out 2>err)
+if grep -q 'a kernel prints' "$work/err" && ! grep -q 'a kernel prints' "$work/out"
+then ok; else no "a kernel prints between the lines of the report"; fi
+
+# workers PARENT: its children, but for those that have ended.
+workers() {
+    for stat in /proc/[0-9]*/stat; do
+        read -r child name state parent rest 2>/dev/null <"$stat" || continue
+        [ "$parent" = "$1" ] && [ "$state" != Z ] && echo "$child"
+    done
+}
+
+# alive PID: it has not ended.
+alive() {
+    read -r child name state rest 2>/dev/null <"/proc/$1/stat" && [ "$state" != Z ]
+}
+
+echo "kill -9 of a worker, and of all"
+(cd "$work" && PLANT=hang exec "$breaking" $run $few --out killed.json --workers 2 >out 2>err) &
+pid=$!
+sleep 1.5 # both are in the kernel that hangs, and wait for the others
+for child in $(workers $pid); do kill -9 "$child"; done
+sleep 1
+wait $pid
+code=$?
+if [ "$code" -eq 2 ] && [ "$(grep -c 'ended with SIGKILL in forward' "$work/killed.json")" -eq 2 ]
+then ok; else no "killed workers: exit $code: $(cat "$work/err")"; fi
+(cd "$work" && PLANT=hang exec "$breaking" $run $few --out orphan.json --workers 2 >out 2>err) &
+pid=$!
+sleep 1.5
+children=$(workers $pid | tr '\n' ' ')
+kill -9 $pid
+wait $pid 2>/dev/null
+sleep 0.3
+left=0
+for child in $children; do alive "$child" && left=$((left + 1)); done
+if [ -n "$children" ] && [ "$left" -eq 0 ]; then ok; else
+    no "workers outlive their parent: '$children', $left"
+fi
+(cd "$work" && exec "$breaking" $run $few --out orphan.json --workers 2 --resume >out 2>err)
+(cd "$work" && exec "$breaking" $run $few --out whole.json >out 2>err)
+equal "$work/whole.json" "$work/orphan.json"
+
+echo "bad input"
+refuses 3 "--workers takes" $run --workers 0
+refuses 3 "--timeout takes" $run --timeout soon
+refuses 3 "own worker processes" run --serve=host $few
+refuses 3 "no kernel 'fast'" run --suite smoke600 --kernel fast --device host --workers 2
+refuses 3 "nosuch" run --suite nosuch --kernel turbo --device host --workers 2
+
+conclude 24
