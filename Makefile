@@ -49,7 +49,7 @@ SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
 TESTS := $(filter %_test.c,$(SOURCES))
 FUZZERS := $(filter %_fuzz.c,$(SOURCES))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,\
-    $(filter-out %_test.c %_fuzz.c harness/main.c harness/planted_%.c,$(SOURCES)))
+    $(filter-out %_test.c %_fuzz.c %_shim.c harness/main.c harness/planted_%.c,$(SOURCES)))
 ifeq ($(CUDA),1)
 KERNELS := $(wildcard $(FOLDERS:%=%/*.cu))
 OBJECTS += $(KERNELS:%.cu=$(BUILD)/%.cu.o)
@@ -105,6 +105,10 @@ test: all unit $(BUILD)/planted/gradgate $(BUILD)/planted/breaking
 	sh harness/gate_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)
 	sh harness/workers_test.sh $(BUILD)
+
+# Preloaded by tests, to refuse memory.
+$(BUILD)/%_shim.so: $(BUILD)/%_shim.o
+	@$(CC) -shared -o $@ $<
 
 # The program with one rounding changed in the turbo twin: the golden digests must see it.
 PLANT := $(BUILD)/planted/twin_forward

@@ -72,6 +72,7 @@ static gg_status refuse_unknown(const char *name)
 {
     char known[600] = "";
     char **names = gg_suite_names();
+    if (names == NULL) return GG_NO_MEMORY;
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, " %s", names[i]);
@@ -151,13 +152,20 @@ char **gg_suite_names(void)
     name_list list = {.names = calloc(1, sizeof(char *))};
     char folder[FOLDERS][GG_DATA_PATH];
     folders(folder);
-    for (int i = 0; i < FOLDERS; i++) {
+    bool whole = list.names != NULL;
+    for (int i = 0; i < FOLDERS && whole; i++) {
+        errno = 0;
         DIR *dir = folder[i][0] == '\0' ? NULL : opendir(folder[i]);
+        whole = dir != NULL || errno != ENOMEM;
         if (dir == NULL) continue;
-        for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir))
-            if (ends_with(entry->d_name, ".json") && !add_name(&list, entry->d_name))
-                break;
+        for (struct dirent *entry = readdir(dir); entry != NULL && whole; entry = readdir(dir))
+            if (ends_with(entry->d_name, ".json")) whole = add_name(&list, entry->d_name);
         closedir(dir);
+    }
+    if (!whole) {
+        gg_suite_names_free(list.names);
+        gg_fail(GG_NO_MEMORY, "no memory for the names of the suites");
+        return NULL;
     }
     if (list.count > 0)
         qsort(list.names, (size_t)list.count, sizeof *list.names, by_name);

@@ -30,7 +30,8 @@ typedef struct gg_suite {
 gg_status gg_suite_load(const char *name_or_path, gg_suite *suite);
 void gg_suite_free(gg_suite *suite);
 
-/* Names of the built-in suites, sorted, ended by NULL; free with gg_suite_names_free. */
+/* Names of the built-in suites, sorted, ended by NULL; free with gg_suite_names_free.
+ * NULL: no memory, with a message. */
 char **gg_suite_names(void);
 void gg_suite_names_free(char **names);
 

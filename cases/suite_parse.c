@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "cases/json_memory.h"
+
 gg_status gg_suite_refuse(const gg_suite_reader *reader, const char *place,
                           const char *format, ...)
 {
@@ -74,8 +76,10 @@ static gg_status parse_json(const char *file, const char *text, size_t bytes,
     bool open = false;
     GG_TRY(scan(file, text, bytes, &open));
     const char *end = NULL;
-    *json = cJSON_ParseWithLengthOpts(text, bytes + 1, &end, 1);
+    bool starved;
+    *json = gg_json_parse(text, bytes, true, &end, &starved);
     if (*json != NULL) return GG_OK;
+    if (starved) return gg_fail(GG_NO_MEMORY, "no memory to read %.300s", file);
     if (open)
         return refuse_at(file, text, bytes,
                          "the file ends in mid-value; is it truncated?");

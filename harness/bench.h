@@ -149,7 +149,7 @@ double gg_bench_peak(const char *gpu, const char **source);
 gg_status gg_bench_peers(const char *path, gg_bench *bench);
 
 /* bench_view.c, bench_json.c. The JSON and Markdown ones are for gg_file_write. */
-void gg_bench_table(const gg_bench *bench, FILE *out, int width);
+gg_status gg_bench_table(const gg_bench *bench, FILE *out, int width);
 gg_status gg_bench_markdown(const void *bench, FILE *out);
 gg_status gg_bench_json(const void *bench, FILE *out);
 

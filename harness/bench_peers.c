@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads what a peer script says: one JSON object a line (scripts/peers/README.md). */
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "cases/json_memory.h"
 #include "harness/bench.h"
 #include "reports/json_in.h"
 #include "reports/json_scan.h"
@@ -168,7 +170,9 @@ static gg_status read_text(const char *path, int number_of, const char *text,
     gg_json_in in = {.file = path};
     size_t length = strlen(text);
     GG_TRY(gg_scan_text(path, number_of, text, length));
-    cJSON *line = cJSON_ParseWithLength(text, length);
+    bool starved;
+    cJSON *line = gg_json_parse(text, length, false, NULL, &starved);
+    if (starved) return gg_fail(GG_NO_MEMORY, "no memory to read %s", path);
     if (line == NULL)
         return gg_fail(GG_BAD_INPUT, "%s: line %d is not valid JSON", path, number_of);
     snprintf(in.path, sizeof in.path, "line %d", number_of);
@@ -184,8 +188,9 @@ gg_status gg_bench_peers(const char *path, gg_bench *bench)
     gg_status status = GG_OK;
     int lines = 0, told = 0;
     if (text == NULL || file == NULL)
-        status = text == NULL ? gg_fail(GG_NO_MEMORY, "no memory to read %s", path)
-                              : gg_fail(GG_IO, "peers %s: cannot be read", path);
+        status = text == NULL || errno == ENOMEM
+                     ? gg_fail(GG_NO_MEMORY, "no memory to read %s", path)
+                     : gg_fail(GG_IO, "peers %s: cannot be read", path);
     while (status == GG_OK && fgets(text, MOST_LINE, file) != NULL) {
         size_t length = strlen(text);
         lines++;

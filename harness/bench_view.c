@@ -204,19 +204,20 @@ static void make(const gg_bench *b, gg_view *view)
     reasons(b, view);
 }
 
-void gg_bench_table(const gg_bench *bench, FILE *out, int width)
+gg_status gg_bench_table(const gg_bench *bench, FILE *out, int width)
 {
     gg_view view;
     make(bench, &view);
-    gg_view_table(&view, out, width);
+    gg_status status = gg_view_table(&view, out, width);
     gg_view_free(&view);
+    return status;
 }
 
 gg_status gg_bench_markdown(const void *bench, FILE *out)
 {
     gg_view view;
     make(bench, &view);
-    gg_view_markdown(&view, out);
+    gg_status status = gg_view_markdown(&view, out);
     gg_view_free(&view);
-    return GG_OK;
+    return status;
 }

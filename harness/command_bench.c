@@ -52,9 +52,10 @@ static int time_kernels(int argc, char **argv)
     if (status == GG_OK) status = gg_bench_run(&o, NULL, &bench);
     int code = GG_EXIT_NOT_VERIFIED;
     if (status == GG_OK) {
-        gg_bench_table(&bench, stdout, gg_terminal_width());
+        status = gg_bench_table(&bench, stdout, gg_terminal_width());
         code = gg_verdict_exit(gg_bench_verdict(&bench));
-        if (o.out != NULL) status = gg_file_write(o.out, "bench", gg_bench_json, &bench);
+        if (status == GG_OK && o.out != NULL)
+            status = gg_file_write(o.out, "bench", gg_bench_json, &bench);
         if (status == GG_OK && o.markdown != NULL)
             status = gg_file_write(o.markdown, "bench", gg_bench_markdown, &bench);
     }

@@ -11,8 +11,7 @@
 
 static gg_status markdown_file(const void *context, FILE *file)
 {
-    gg_gate_markdown(context, file);
-    return GG_OK;
+    return gg_gate_markdown(context, file);
 }
 
 typedef struct gate_options {
@@ -64,9 +63,10 @@ static int judge_report(int argc, char **argv)
     if (status == GG_OK) status = gg_gate_make(&baseline, &report, o.exact, o.commit, gate);
     int code = GG_EXIT_NOT_VERIFIED;
     if (status == GG_OK) {
-        gg_gate_table(gate, stdout, gg_terminal_width());
+        status = gg_gate_table(gate, stdout, gg_terminal_width());
         code = gg_verdict_exit(gate->verdict);
-        if (o.json != NULL) status = gg_file_write(o.json, "gate", gg_gate_json, gate);
+        if (status == GG_OK && o.json != NULL)
+            status = gg_file_write(o.json, "gate", gg_gate_json, gate);
         if (status == GG_OK && o.markdown != NULL)
             status = gg_file_write(o.markdown, "gate", markdown_file, gate);
     }
@@ -110,9 +110,9 @@ static int put_side_by_side(int argc, char **argv)
     if (status == GG_OK) status = gg_pairing_make(&run[0], &run[1], &pairing);
     int code = pairing.count > 0 ? GG_EXIT_PASSED : GG_EXIT_NOT_VERIFIED;
     if (status == GG_OK && markdown)
-        gg_compare_markdown(&run[0], &run[1], &pairing, stdout);
+        status = gg_compare_markdown(&run[0], &run[1], &pairing, stdout);
     else if (status == GG_OK)
-        gg_compare_table(&run[0], &run[1], &pairing, stdout, gg_terminal_width());
+        status = gg_compare_table(&run[0], &run[1], &pairing, stdout, gg_terminal_width());
     gg_pairing_free(&pairing);
     for (int i = 0; i < 2; i++) gg_run_free(&run[i]);
     return status == GG_OK ? code : gg_complain(status);

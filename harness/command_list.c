@@ -53,11 +53,14 @@ static int list_suites(void)
 {
     int code = GG_EXIT_PASSED;
     char **names = gg_suite_names();
-    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+    if (names == NULL) return gg_complain(GG_NO_MEMORY);
+    for (int i = 0; names[i] != NULL; i++) {
         gg_suite suite;
-        if (gg_suite_load(names[i], &suite) != GG_OK) {
+        gg_status status = gg_suite_load(names[i], &suite);
+        if (status != GG_OK) {
             fflush(stdout);
-            code = gg_complain(GG_BAD_INPUT);
+            code = gg_complain(status);
+            if (status == GG_NO_MEMORY) break;
             continue;
         }
         printf("%-14s %5d cases  %-20s %s\n", suite.name, suite.count, suite.op->name,

@@ -19,8 +19,7 @@ static gg_status one_path(int argc, char **argv, const char *what, const char **
 
 static gg_status markdown_file(const void *run, FILE *file)
 {
-    gg_report_markdown(run, file);
-    return GG_OK;
+    return gg_report_markdown(run, file);
 }
 
 static gg_status junit_file(const void *run, FILE *file)
@@ -97,9 +96,9 @@ static int show_report(int argc, char **argv)
         if (status == GG_OK) gg_rejudgement_print(&run, &outcome, stdout);
     }
     if (status == GG_OK) status = write_files(&o, &run, &written);
-    if (status == GG_OK && o.print_markdown) gg_report_markdown(&run, stdout);
+    if (status == GG_OK && o.print_markdown) status = gg_report_markdown(&run, stdout);
     else if (status == GG_OK && written == 0)
-        gg_report_table(&run, stdout, gg_terminal_width());
+        status = gg_report_table(&run, stdout, gg_terminal_width());
     int code = gg_verdict_exit(gg_run_verdict(&run));
     gg_run_free(&run);
     return status == GG_OK ? code : gg_complain(status);

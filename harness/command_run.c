@@ -104,11 +104,11 @@ static int run_suite(int argc, char **argv)
         gg_run_free(&run);
         return gg_complain(status);
     }
-    gg_report_table(&run, stdout, gg_terminal_width());
+    status = gg_report_table(&run, stdout, gg_terminal_width());
     printf("report: %s\n", o.out);
     int code = gg_verdict_exit(gg_run_verdict(&run));
     gg_run_free(&run);
-    return code;
+    return status == GG_OK ? code : gg_complain(status);
 }
 
 const gg_command gg_command_run = {

@@ -53,7 +53,9 @@ static gg_status read_entries(FILE *file, const char *path, gg_golden *golden, i
                              ? NULL : realloc(golden->entries,
                                               (size_t)capacity * sizeof *golden->entries);
             if (more == NULL)
-                return gg_fail(GG_BAD_INPUT, "%s: too many lines (%d)", path, line);
+                return capacity > GOLDEN_MAX_ENTRIES
+                           ? gg_fail(GG_BAD_INPUT, "%s: too many lines (%d)", path, line)
+                           : gg_fail(GG_NO_MEMORY, "%s: no memory to read it", path);
             golden->entries = more;
         }
         gg_golden_entry *e = &golden->entries[golden->count];
@@ -92,6 +94,8 @@ gg_status gg_golden_load(const char *path, gg_golden *golden)
 {
     *golden = (gg_golden){.count = 0};
     FILE *file = open_named(path);
+    if (file == NULL && errno == ENOMEM)
+        return gg_fail(GG_NO_MEMORY, "%s: no memory to read it", path);
     if (file == NULL)
         return gg_fail(GG_BAD_INPUT, "%s: %s: name a golden file", path, strerror(errno));
     int line = 1, entries = 0;

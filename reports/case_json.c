@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cases/json_memory.h"
 #include "reports/consistent.h"
 #include "reports/fields.h"
 
@@ -159,7 +160,9 @@ gg_status gg_case_read(gg_json_in *in, const char *text, size_t length,
 {
     char fault[GG_FAULT_SIZE];
     memset(record, 0, sizeof *record);
-    cJSON *test = cJSON_ParseWithLengthOpts(text, length + 1, NULL, 1);
+    bool starved;
+    cJSON *test = gg_json_parse(text, length, true, NULL, &starved);
+    if (starved) return gg_fail(GG_NO_MEMORY, "%s: no memory to read it", in->file);
     if (!test) return gg_in_refuse(in, "cannot be parsed as JSON");
     gg_status status = read_test(in, test, record);
     cJSON_Delete(test);

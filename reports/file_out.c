@@ -22,6 +22,8 @@ static gg_status io_fault(const gg_target *target, const char *event, int code)
     const char *remedy = code == ENOSPC || code == EDQUOT || code == EFBIG
                              ? "free some space or give another path"
                              : "check the folder and its permissions";
+    if (code == ENOMEM)
+        return gg_fail(GG_NO_MEMORY, "%s %s: %s: no memory", target->what, target->path, event);
     return gg_fail(GG_IO, "%s %s: %s: %s; %s", target->what, target->path, event,
                    strerror(code), remedy);
 }

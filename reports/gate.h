@@ -51,15 +51,15 @@ typedef struct gg_gate {
     gg_verdict verdict; /* worst of the rules */
 } gg_gate;
 
-void gg_gate_table(const gg_gate *gate, FILE *out, int width);
-void gg_gate_markdown(const gg_gate *gate, FILE *out);
+gg_status gg_gate_table(const gg_gate *gate, FILE *out, int width);
+gg_status gg_gate_markdown(const gg_gate *gate, FILE *out);
 /* For programs; the schema is named in it. For gg_file_write: context is the gate. */
 gg_status gg_gate_json(const void *gate, FILE *out);
 
 /* Two reports side by side, without a verdict. */
-void gg_compare_table(const gg_run_record *a, const gg_run_record *b,
+gg_status gg_compare_table(const gg_run_record *a, const gg_run_record *b,
                       const gg_pairing *pairing, FILE *out, int width);
-void gg_compare_markdown(const gg_run_record *a, const gg_run_record *b,
+gg_status gg_compare_markdown(const gg_run_record *a, const gg_run_record *b,
                          const gg_pairing *pairing, FILE *out);
 
 #endif

@@ -162,36 +162,40 @@ static void compare_view(const gg_run_record *a, const gg_run_record *b,
     pairs(pairing, "A", "B", false, view);
 }
 
-void gg_gate_table(const gg_gate *gate, FILE *out, int width)
+gg_status gg_gate_table(const gg_gate *gate, FILE *out, int width)
 {
     gg_view view;
     gate_view(gate, &view);
-    gg_view_table(&view, out, width);
+    gg_status status = gg_view_table(&view, out, width);
     gg_view_free(&view);
+    return status;
 }
 
-void gg_gate_markdown(const gg_gate *gate, FILE *out)
+gg_status gg_gate_markdown(const gg_gate *gate, FILE *out)
 {
     gg_view view;
     gate_view(gate, &view);
-    gg_view_markdown(&view, out);
+    gg_status status = gg_view_markdown(&view, out);
     gg_view_free(&view);
+    return status;
 }
 
-void gg_compare_table(const gg_run_record *a, const gg_run_record *b,
+gg_status gg_compare_table(const gg_run_record *a, const gg_run_record *b,
                       const gg_pairing *pairing, FILE *out, int width)
 {
     gg_view view;
     compare_view(a, b, pairing, &view);
-    gg_view_table(&view, out, width);
+    gg_status status = gg_view_table(&view, out, width);
     gg_view_free(&view);
+    return status;
 }
 
-void gg_compare_markdown(const gg_run_record *a, const gg_run_record *b,
+gg_status gg_compare_markdown(const gg_run_record *a, const gg_run_record *b,
                          const gg_pairing *pairing, FILE *out)
 {
     gg_view view;
     compare_view(a, b, pairing, &view);
-    gg_view_markdown(&view, out);
+    gg_status status = gg_view_markdown(&view, out);
     gg_view_free(&view);
+    return status;
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cases/json_memory.h"
 #include "reports/case_json.h"
 #include "reports/consistent.h"
 #include "reports/document.h"
@@ -28,6 +29,7 @@ struct gg_journal {
 
 static gg_status io_fault(const char *what, const char *path)
 {
+    if (errno == ENOMEM) return gg_fail(GG_NO_MEMORY, "journal %s: no memory", path);
     return gg_fail(GG_IO,
                    "journal %s: cannot %s: %s; check its folder and the free space",
                    path, what, strerror(errno));
@@ -152,9 +154,10 @@ static gg_status read_header(const char *path, const char *line, size_t length,
     static const char *const keys[] = {"journal", "run", "limits", NULL};
     gg_json_in in = {.file = path};
     gg_run_record *old = calloc(1, sizeof *old);
-    cJSON *header = cJSON_ParseWithLength(line, length);
+    bool starved;
+    cJSON *header = gg_json_parse(line, length, false, NULL, &starved);
     gg_status status = gg_scan_text(path, 1, line, length);
-    if (status == GG_OK && !(old && header))
+    if (status == GG_OK && (!old || starved))
         status = gg_fail(GG_NO_MEMORY, "journal %s: no memory", path);
     if (status == GG_OK) status = gg_in_keys(&in, header, keys);
     if (status == GG_OK) status = gg_in_constant(&in, header, "journal", JOURNAL_NAME);

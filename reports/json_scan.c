@@ -312,9 +312,11 @@ gg_status gg_scan_file(const char *path, gg_scan_test on_test, void *context,
     s.capture = &s.rest;
     errno = 0;
     s.gz = gzopen(path, "rb");
+    if (!s.gz && (errno == 0 || errno == ENOMEM))
+        return gg_fail(GG_NO_MEMORY, "%s: no memory to read it", path);
     if (!s.gz)
         return gg_fail(GG_IO, "%s: cannot be opened: %s; check the path", path,
-                       errno ? strerror(errno) : "no memory");
+                       strerror(errno));
     s.chunk = malloc(CHUNK);
     s.buffer = s.chunk;
     gg_status status = s.chunk ? document(&s)

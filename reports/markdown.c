@@ -59,7 +59,7 @@ static void put_grid(const gg_grid *grid, FILE *out)
     if (grid->broken) fputs("\nincomplete: no memory for all rows\n", out);
 }
 
-void gg_view_markdown(const gg_view *view, FILE *out)
+gg_status gg_view_markdown(const gg_view *view, FILE *out)
 {
     for (int i = 0; i < view->line_count; i++) {
         fputs(i == 0 ? "# " : "- ", out);
@@ -67,17 +67,14 @@ void gg_view_markdown(const gg_view *view, FILE *out)
         fputs(i == 0 ? "\n\n" : "\n", out);
     }
     for (int g = 0; g < view->grid_count; g++) put_grid(&view->grids[g], out);
+    return gg_view_whole(view);
 }
 
-void gg_report_markdown(const gg_run_record *run, FILE *out)
+gg_status gg_report_markdown(const gg_run_record *run, FILE *out)
 {
     gg_view view;
-    if (gg_view_make(run, &view) != GG_OK) {
-        fprintf(out, "# %s\n\nno table: ", gg_verdict_name(gg_run_verdict(run)));
-        put_line(out, gg_message());
-        fputc('\n', out);
-        return;
-    }
-    gg_view_markdown(&view, out);
+    GG_TRY(gg_view_make(run, &view));
+    gg_status status = gg_view_markdown(&view, out);
     gg_view_free(&view);
+    return status;
 }

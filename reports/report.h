@@ -25,9 +25,10 @@ gg_status gg_report_read(const char *path, gg_run_record *run);
  * and hand edits, not somebody who computes it anew. */
 gg_status gg_report_evidence(const gg_run_record *run, uint64_t *digest);
 
-/* Aligned tables for people. `width` of the terminal, 0 when not one. */
-void gg_report_table(const gg_run_record *run, FILE *out, int width);
-void gg_report_markdown(const gg_run_record *run, FILE *out);
+/* Aligned tables for people. `width` of the terminal, 0 when not one. GG_NO_MEMORY: there
+ * is no table, or one that says that it is incomplete. */
+gg_status gg_report_table(const gg_run_record *run, FILE *out, int width);
+gg_status gg_report_markdown(const gg_run_record *run, FILE *out);
 
 /* JUnit XML: a testcase a case; failed is a failure, not verified an error. */
 void gg_report_junit(const gg_run_record *run, FILE *out);

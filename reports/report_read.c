@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/json_memory.h"
 #include "reports/case_json.h"
 #include "reports/consistent.h"
 #include "reports/document.h"
@@ -122,7 +123,8 @@ static gg_status read_summary(gg_json_in *in, const cJSON *found,
     char *text = NULL;
     size_t size = 0;
     gg_status status = summary_text(run, &text, &size);
-    cJSON *own = status == GG_OK ? cJSON_ParseWithLength(text, size) : NULL;
+    bool starved = false;
+    cJSON *own = status == GG_OK ? gg_json_parse(text, size, false, NULL, &starved) : NULL;
     free(text);
     if (status == GG_OK && !own) status = gg_fail(GG_NO_MEMORY, "no memory to read");
     if (status != GG_OK) return status;
@@ -215,9 +217,11 @@ gg_status gg_report_read(const char *path, gg_run_record *run)
     cJSON *document = NULL;
     if (status == GG_OK) {
         a.in.path[0] = 0;
-        document = cJSON_ParseWithLengthOpts(rest, length + 1, NULL, 1);
-        status = document ? read_document(&a.in, document, run)
-                          : gg_in_refuse(&a.in, "cannot be parsed as JSON");
+        bool starved;
+        document = gg_json_parse(rest, length, true, NULL, &starved);
+        if (document) status = read_document(&a.in, document, run);
+        else if (starved) status = gg_fail(GG_NO_MEMORY, "%s: no memory to read it", path);
+        else status = gg_in_refuse(&a.in, "cannot be parsed as JSON");
     }
     cJSON_Delete(document);
     free(rest);

@@ -79,20 +79,18 @@ static void put_grid(const gg_grid *grid, FILE *out, int width)
     if (grid->broken) fprintf(out, "  incomplete: no memory for all rows\n");
 }
 
-void gg_view_table(const gg_view *view, FILE *out, int width)
+gg_status gg_view_table(const gg_view *view, FILE *out, int width)
 {
     for (int i = 0; i < view->line_count; i++) fprintf(out, "%s\n", view->lines[i]);
     for (int g = 0; g < view->grid_count; g++) put_grid(&view->grids[g], out, width);
+    return gg_view_whole(view);
 }
 
-void gg_report_table(const gg_run_record *run, FILE *out, int width)
+gg_status gg_report_table(const gg_run_record *run, FILE *out, int width)
 {
     gg_view view;
-    if (gg_view_make(run, &view) != GG_OK) {
-        fprintf(out, "%s  no table: %s\n", gg_verdict_name(gg_run_verdict(run)),
-                gg_message());
-        return;
-    }
-    gg_view_table(&view, out, width);
+    GG_TRY(gg_view_make(run, &view));
+    gg_status status = gg_view_table(&view, out, width);
     gg_view_free(&view);
+    return status;
 }

@@ -63,6 +63,15 @@ void gg_grid_add(gg_grid *grid, const char *format, ...)
     else grid->broken = true;
 }
 
+gg_status gg_view_whole(const gg_view *view)
+{
+    for (int g = 0; g < view->grid_count; g++)
+        if (view->grids[g].broken)
+            return gg_fail(GG_NO_MEMORY, "no memory for all rows of \"%s\"",
+                           view->grids[g].title);
+    return GG_OK;
+}
+
 #define CLEAN GG_CLEAN
 
 static const char *figure(double value, char text[32])

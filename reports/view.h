@@ -35,9 +35,12 @@ typedef struct gg_view {
 gg_status gg_view_make(const gg_run_record *run, gg_view *view);
 void gg_view_free(gg_view *view);
 
-/* The two renderings. `width` of the terminal, 0 when not one. */
-void gg_view_table(const gg_view *view, FILE *out, int width);
-void gg_view_markdown(const gg_view *view, FILE *out);
+/* The two renderings. `width` of the terminal, 0 when not one. GG_NO_MEMORY: a grid was
+ * broken, which the output says too. */
+gg_status gg_view_table(const gg_view *view, FILE *out, int width);
+/* The status that a rendering of the view must return. */
+gg_status gg_view_whole(const gg_view *view);
+gg_status gg_view_markdown(const gg_view *view, FILE *out);
 
 /* Cell `column` of a row, not NUL-terminated; NULL after the last. */
 const char *gg_grid_cell(const char *row, int column, int *length);
