@@ -99,12 +99,14 @@ demo: all
 unit: $(BUILD)/unit
 	LSAN_OPTIONS=suppressions=scripts/lsan.supp $(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
 
-test: all unit $(BUILD)/planted/gradgate $(BUILD)/planted/breaking
+test: all unit $(BUILD)/planted/gradgate $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
 	sh harness/gate_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)
 	sh harness/workers_test.sh $(BUILD)
+	sh harness/scarce_test.sh $(BUILD)
+	sh harness/kill_test.sh $(BUILD)
 
 # Preloaded by tests, to refuse memory.
 $(BUILD)/%_shim.so: $(BUILD)/%_shim.o
