@@ -99,7 +99,8 @@ demo: all
 unit: $(BUILD)/unit
 	LSAN_OPTIONS=suppressions=scripts/lsan.supp $(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
 
-test: all unit $(BUILD)/planted/gradgate $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so
+PLANTED := $(BUILD)/planted/gradgate $(BUILD)/planted/uncompensated
+test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
 	sh harness/gate_test.sh $(BUILD)
@@ -112,15 +113,19 @@ test: all unit $(BUILD)/planted/gradgate $(BUILD)/planted/breaking $(BUILD)/harn
 $(BUILD)/%_shim.so: $(BUILD)/%_shim.o
 	@$(CC) -shared -o $@ $<
 
-# The program with one rounding changed in the turbo twin: the golden digests must see it.
-PLANT := $(BUILD)/planted/twin_forward
-$(BUILD)/planted/gradgate: kernels/triangle_attention/twin_forward.c all
+# The program with one line of twin_forward.c changed, which the tests must see: a rounding
+# in the sum of a row (the golden digests do), and the residual of the output taken after
+# the rounding that it should undo, so that compensation is lost (the gate does).
+$(BUILD)/planted/gradgate: CHANGE = s/fmaf(state->l\[i\], a, row_sum(p, width))/state->l[i] * a + \
+    row_sum(p, width)/
+$(BUILD)/planted/uncompensated: CHANGE = s/o32 - gg_bf16_to_float(o)/gg_bf16_to_float(o) - \
+    gg_bf16_to_float(o)/
+$(PLANTED): kernels/triangle_attention/twin_forward.c all
 	@mkdir -p $(@D)
-	@sed 's/fmaf(state->l\[i\], a, row_sum(p, width))/state->l[i] * a + row_sum(p, width)/' \
-	    $< > $(PLANT).c
-	@! cmp -s $< $(PLANT).c || { echo "the planted change found nothing to change"; exit 1; }
-	@$(CC) $(HOST_FLAGS) -c $(PLANT).c -o $(PLANT).o
-	@$(LINK) -o $@ $(BUILD)/harness/main.o $(PLANT).o \
+	@sed '$(CHANGE)' $< > $@.c
+	@! cmp -s $< $@.c || { echo "the planted change found nothing to change"; exit 1; }
+	@$(CC) $(HOST_FLAGS) -c $@.c -o $@.o
+	@$(LINK) -o $@ $(BUILD)/harness/main.o $@.o \
 	    $(filter-out %/twin_forward.o,$(OBJECTS)) $(LIBS) -Wl,-rpath,'$$ORIGIN'
 
 # Fuzzes every parser for FUZZ_SECONDS, then shows that each target can find a fault.

@@ -6,6 +6,8 @@
 
 #include "harness/commands.h"
 #include "harness/gate.h"
+#include "harness/source.h"
+#include "reports/annotations.h"
 #include "reports/file_out.h"
 #include "reports/report.h"
 
@@ -15,8 +17,8 @@ static gg_status markdown_file(const void *context, FILE *file)
 }
 
 typedef struct gate_options {
-    const char *report, *baseline, *json, *markdown, *commit;
-    bool exact;
+    const char *report, *baseline, *json, *markdown, *junit, *commit, *source;
+    bool exact, annotations;
 } gate_options;
 
 static const gg_option gate_table[] = {
@@ -25,6 +27,9 @@ static const gg_option gate_table[] = {
     {"commit", 'c', "COMMIT", "the report must be of this commit"},
     {"json", 'j', "FILE", "the outcome for programs"},
     {"markdown", 'm', "FILE", "the outcome for people"},
+    {"junit", 'u', "FILE", "the outcome as JUnit XML, a testcase a rule"},
+    GG_OPTION_ANNOTATIONS,
+    GG_OPTION_SOURCE,
     GG_OPTIONS_END};
 
 static gg_status parse_gate(int argc, char **argv, gate_options *o)
@@ -35,6 +40,9 @@ static gg_status parse_gate(int argc, char **argv, gate_options *o)
         case 'c': o->commit = optarg; break;
         case 'j': o->json = optarg; break;
         case 'm': o->markdown = optarg; break;
+        case 'u': o->junit = optarg; break;
+        case 'f': o->source = optarg; break;
+        case 'a': GG_TRY(gg_parse_annotations(optarg, &o->annotations)); break;
         case 'x':
             if (strcmp(optarg, "exact") != 0)
                 return gg_fail(GG_BAD_INPUT, "--bits takes exact, not '%s'", optarg);
@@ -50,6 +58,18 @@ static gg_status parse_gate(int argc, char **argv, gate_options *o)
     return GG_OK;
 }
 
+static gg_status write_gate(const gate_options *o, const gg_gate *gate)
+{
+    const struct {
+        const char *path;
+        gg_file_fill fill;
+    } files[] = {{o->json, gg_gate_json}, {o->markdown, markdown_file}, {o->junit, gg_gate_junit}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (files[i].path != NULL)
+            GG_TRY(gg_file_write(files[i].path, "gate", files[i].fill, gate));
+    return GG_OK;
+}
+
 static int judge_report(int argc, char **argv)
 {
     gate_options o = {.exact = false};
@@ -62,13 +82,14 @@ static int judge_report(int argc, char **argv)
     if (status == GG_OK) status = gg_report_read(o.baseline, &baseline);
     if (status == GG_OK) status = gg_gate_make(&baseline, &report, o.exact, o.commit, gate);
     int code = GG_EXIT_NOT_VERIFIED;
+    char source[256];
     if (status == GG_OK) {
         status = gg_gate_table(gate, stdout, gg_terminal_width());
         code = gg_verdict_exit(gate->verdict);
-        if (status == GG_OK && o.json != NULL)
-            status = gg_file_write(o.json, "gate", gg_gate_json, gate);
-        if (status == GG_OK && o.markdown != NULL)
-            status = gg_file_write(o.markdown, "gate", markdown_file, gate);
+        gg_kernel_source(&report, source);
+        if (o.annotations)
+            gg_gate_annotations(gate, o.source != NULL ? o.source : source, stdout);
+        if (status == GG_OK) status = write_gate(&o, gate);
     }
     if (gate != NULL) gg_gate_free(gate);
     free(gate);

@@ -6,6 +6,8 @@
 #include "harness/commands.h"
 #include "harness/golden.h"
 #include "harness/rejudge.h"
+#include "harness/source.h"
+#include "reports/annotations.h"
 #include "reports/file_out.h"
 #include "reports/report.h"
 
@@ -35,7 +37,8 @@ static gg_status html_file(const void *run, FILE *file)
 
 typedef struct report_options {
     const char *markdown, *junit, *html; /* files; NULL: not asked for */
-    bool print_markdown, judge;
+    const char *source;
+    bool print_markdown, judge, annotations;
 } report_options;
 
 static const gg_option report_table[] = {
@@ -43,6 +46,8 @@ static const gg_option report_table[] = {
     {"junit", 'u', "FILE", "as JUnit XML, for a CI server"},
     {"html", 'h', "FILE", "as one HTML page, for a browser"},
     {"judge", 'j', NULL, "judge again, under the limits that this build has"},
+    GG_OPTION_ANNOTATIONS,
+    GG_OPTION_SOURCE,
     GG_OPTIONS_END};
 
 static gg_status parse_report(int argc, char **argv, report_options *o)
@@ -55,6 +60,8 @@ static gg_status parse_report(int argc, char **argv, report_options *o)
             break;
         case 'u': o->junit = optarg; break;
         case 'h': o->html = optarg; break;
+        case 'f': o->source = optarg; break;
+        case 'a': GG_TRY(gg_parse_annotations(optarg, &o->annotations)); break;
         case 'j': o->judge = true; break;
         default: return GG_BAD_INPUT;
         }
@@ -97,8 +104,13 @@ static int show_report(int argc, char **argv)
     }
     if (status == GG_OK) status = write_files(&o, &run, &written);
     if (status == GG_OK && o.print_markdown) status = gg_report_markdown(&run, stdout);
-    else if (status == GG_OK && written == 0)
+    else if (status == GG_OK && written == 0 && !o.annotations)
         status = gg_report_table(&run, stdout, gg_terminal_width());
+    if (status == GG_OK && o.annotations) {
+        char source[256];
+        gg_kernel_source(&run, source);
+        gg_report_annotations(&run, o.source != NULL ? o.source : source, stdout);
+    }
     int code = gg_verdict_exit(gg_run_verdict(&run));
     gg_run_free(&run);
     return status == GG_OK ? code : gg_complain(status);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -35,6 +36,13 @@ gg_status gg_parse_int(const char *option, const char *text, int low, int high, 
                        option, low, high, text);
     *value = (int)number;
     return GG_OK;
+}
+
+gg_status gg_parse_annotations(const char *text, bool *wanted)
+{
+    *wanted = strcmp(text, "github") == 0;
+    return *wanted ? GG_OK
+                   : gg_fail(GG_BAD_INPUT, "--annotations takes github, not '%s'", text);
 }
 
 int gg_terminal_width(void)

@@ -24,6 +24,9 @@ int gg_verdict_exit(gg_verdict verdict);
 /* A whole number in [low, high], the whole text; GG_BAD_INPUT names the option. */
 gg_status gg_parse_int(const char *option, const char *text, int low, int high, int *value);
 
+/* The value of --annotations: "github" alone. */
+gg_status gg_parse_annotations(const char *text, bool *wanted);
+
 /* Columns of the terminal behind standard output, 0 when it is none. */
 int gg_terminal_width(void);
 

@@ -51,6 +51,10 @@ extern const gg_topic gg_topics[];            /* ended by name == NULL */
 #define GG_OPTION_THREADS {"threads", 't', "N", "host threads (default: all)"}
 #define GG_OPTION_GOLDEN \
     {"golden", 'g', "FILE", "compare the output bits with those of a card"}
+#define GG_OPTION_ANNOTATIONS \
+    {"annotations", 'a', "github", "what did not pass as lines that GitHub shows at a file"}
+#define GG_OPTION_SOURCE \
+    {"source", 'f', "FILE", "of the annotations (default: the built-in kernel's)"}
 #define GG_OPTIONS_END {NULL, 0, NULL, NULL}
 
 /* getopt_long with our own messages: the option's key, -1 at the end, '?' after

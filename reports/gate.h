@@ -55,6 +55,8 @@ gg_status gg_gate_table(const gg_gate *gate, FILE *out, int width);
 gg_status gg_gate_markdown(const gg_gate *gate, FILE *out);
 /* For programs; the schema is named in it. For gg_file_write: context is the gate. */
 gg_status gg_gate_json(const void *gate, FILE *out);
+/* A testcase a rule; as above. */
+gg_status gg_gate_junit(const void *gate, FILE *out);
 
 /* Two reports side by side, without a verdict. */
 gg_status gg_compare_table(const gg_run_record *a, const gg_run_record *b,

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# One gate for every CI server: runs a suite, gates it against a baseline, leaves all forms
+# of the evidence in a folder. usage: gate.sh [OPTION OF run...], with in the environment
+#   GRADGATE_SUITE, GRADGATE_KERNEL   what is tried, and what on
+#   GRADGATE_DEVICE    host (default), cuda, cuda:I
+#   GRADGATE_BASELINE  the report to keep up with; empty: the run's own verdict decides
+#   GRADGATE_BITS      exact: a changed bit fails
+#   GRADGATE_SOURCE    the kernel's source file, for the annotations
+#   GRADGATE_OUT       folder for the reports (default gradgate-reports); best outside the
+#                      checkout, for a new file there makes the next build a changed one
+#   GRADGATE           the program (default gradgate)
+# Leaves report.json .xml (JUnit) .html .md and gate.json .xml .md there. On GitHub Actions
+# it also writes the step summary and annotates. The exit code is the verdict: 0 passed,
+# 1 failed, 2 not verified, 3 usage or bad input; the worse one of run and gate.
+set -u
+: "${GRADGATE_SUITE:?gate.sh: name a suite}" "${GRADGATE_KERNEL:?gate.sh: name a kernel}"
+gradgate=${GRADGATE:-gradgate}
+out=${GRADGATE_OUT:-gradgate-reports}
+baseline=${GRADGATE_BASELINE:-}
+command -v "$gradgate" >/dev/null || { echo "gate.sh: no program '$gradgate'" >&2; exit 3; }
+mkdir -p "$out" || exit 3
+# nothing of an earlier run may be taken for this one's
+for form in json xml html md; do rm -f "$out/report.$form" "$out/gate.$form"; done
+
+# worse A B: failed, then bad input, then not verified, then passed. A signal is no verdict.
+rank() { case $1 in 0) echo 0 ;; 3) echo 2 ;; 1) echo 3 ;; *) echo 1 ;; esac; }
+worse() { if [ "$(rank "$1")" -ge "$(rank "$2")" ]; then echo "$1"; else echo "$2"; fi; }
+
+annotations=""
+[ "${GITHUB_ACTIONS:-}" = true ] && annotations="--annotations github"
+source=""
+[ -n "$annotations" ] && [ -n "${GRADGATE_SOURCE:-}" ] && source="--source $GRADGATE_SOURCE"
+
+"$gradgate" run --suite "$GRADGATE_SUITE" --kernel "$GRADGATE_KERNEL" \
+    --device "${GRADGATE_DEVICE:-host}" --out "$out/report.json" "$@"
+code=$?
+if [ ! -f "$out/report.json" ]; then
+    [ "$code" -gt 3 ] || [ "$code" -eq 0 ] && code=2
+    [ -z "$annotations" ] ||
+        echo "::error title=gradgate::no report: the run of $GRADGATE_KERNEL ended with $code"
+    exit "$code"
+fi
+# shellcheck disable=SC2086
+"$gradgate" report "$out/report.json" --junit "$out/report.xml" --html "$out/report.html" \
+    --markdown="$out/report.md" $annotations $source
+code=$(worse "$code" $?)
+if [ -n "$baseline" ]; then
+    # shellcheck disable=SC2086
+    "$gradgate" gate "$out/report.json" --baseline "$baseline" \
+        ${GRADGATE_BITS:+--bits "$GRADGATE_BITS"} --json "$out/gate.json" \
+        --junit "$out/gate.xml" --markdown "$out/gate.md" $annotations $source
+    code=$(worse "$code" $?)
+fi
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
+    for part in "$out/gate.md" "$out/report.md"; do
+        [ -f "$part" ] && { cat "$part"; echo; }
+    done >>"$GITHUB_STEP_SUMMARY"
+fi
+[ "$code" -gt 3 ] && code=2
+exit "$code"
