@@ -108,6 +108,9 @@ test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim
 	sh harness/workers_test.sh $(BUILD)
 	sh harness/scarce_test.sh $(BUILD)
 	sh harness/kill_test.sh $(BUILD)
+	sh harness/ci_test.sh $(BUILD)
+	@$(MAKE) install BUILD=$(BUILD) CUDA=$(CUDA) DESTDIR=$(abspath $(BUILD))/stage PREFIX=/opt/gradgate
+	sh harness/install_test.sh $(BUILD)
 
 # Preloaded by tests, to refuse memory.
 $(BUILD)/%_shim.so: $(BUILD)/%_shim.o
@@ -152,4 +155,4 @@ style:
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -75,7 +75,8 @@ words=$(awk '/^  [a-z]/ { print $1 }' "$work/out")
 for word in $words; do
     exits 0 help "$word"
     if [ "$(wc -l <"$work/out")" -ge 3 ]; then ok; else no "help $word says nothing"; fi
-    for option in $(awk '/^  --/ { sub(/\[.*/, "", $1); print $1 }' "$work/out"); do
+    options=$(awk '/^  --/ { sub(/\[.*/, "", $1); print $1 }' "$work/out")
+    for option in $options; do
         (cd "$work" && "$gradgate" "$word" "$option=x" --frob >out 2>err)
         # taken when it is the next one that is unknown, or the value or its lack that is bad
         if [ $? -eq 3 ] && ! grep -qF "has no option $option=x" "$work/err"; then ok; else

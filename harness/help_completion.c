@@ -13,13 +13,14 @@
 typedef struct gg_listed {
     const char *value, *list;
     int word;
+    bool files; /* a path will do too */
 } gg_listed;
 
-static const gg_listed listed[] = {{"SUITE", "suites", 1},
-                                   {"KERNEL", "kernels", 2},
-                                   {"FAMILY", "families", 2},
-                                   {"OPERATOR", "operators", 1},
-                                   {NULL, NULL, 0}};
+static const gg_listed listed[] = {{"SUITE", "suites", 1, true},
+                                   {"KERNEL", "kernels", 2, true},
+                                   {"FAMILY", "families", 2, false},
+                                   {"OPERATOR", "operators", 1, false},
+                                   {NULL, NULL, 0, false}};
 
 /* The value's name without brackets, up to the next character that is no letter. */
 static size_t value_name(const char *value, const char **name)
@@ -75,7 +76,7 @@ static void bash_value(const char *value)
     if (l != NULL) {
         printf("words=$(");
         put_lister("\"${COMP_WORDS[0]}\"", l);
-        printf(")%s", l == listed ? " files=1" : "");
+        printf(")%s", l->files ? " files=1" : "");
     } else if (is_path(value)) printf("files=1");
     else printf("words='%s'", words);
 }
@@ -188,7 +189,10 @@ static void zsh(void)
            "    names=(${(f)\"$(gradgate list $1 2>/dev/null |\n"
            "        awk -v w=$2 '/^[^ ]/ { print $w }')\"})\n"
            "    compadd -a names\n"
-           "    [[ $1 = suites ]] && _files -g '*.json'\n"
+           "    case $1 in\n"
+           "    suites) _files -g '*.json' ;;\n"
+           "    kernels) _files -g '*.so' ;;\n"
+           "    esac\n"
            "}\n"
            "if (( CURRENT == 2 )); then\n"
            "    local -a commands\n"
@@ -228,7 +232,7 @@ static void fish_value(const char *value, bool option)
     const gg_listed *l = find_listed(value);
     fixed_words(value, words, sizeof words);
     if (is_path(value)) printf(option ? " -r" : " -F");
-    else printf(l == listed ? option ? " -r" : " -F" : option ? " -x" : " -f");
+    else printf(l != NULL && l->files ? option ? " -r" : " -F" : option ? " -x" : " -f");
     if (l != NULL) {
         printf(" -a \"(gradgate list %s 2>/dev/null | awk '/^[^ ]/ { print \\$%d }')\"", l->list,
                l->word);

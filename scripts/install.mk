@@ -85,9 +85,11 @@ install: all lib $(BUILD)/gradgate.1 $(COMPLETION) $(BUILD)/gradgate.pc
 	@install -m 644 $(BUILD)/completion.zsh $(root)/share/zsh/site-functions/_gradgate
 	@install -m 644 $(BUILD)/completion.fish \
 	    $(root)/share/fish/vendor_completions.d/gradgate.fish
+	@install -m 644 scripts/tutorial.md $(data)
 	@cd scripts && for folder in ci examples peers; do \
 	    [ -d $$folder ] || continue; \
-	    find $$folder -type f ! -name '*.so' ! -name '*.o' -exec install -D -m 644 {} $(data)/{} \; ; \
+	    find $$folder -type f ! -name '*.so' ! -name '*.o' ! -name '*.pyc' \
+	        -exec install -D -m 644 {} $(data)/{} \; ; \
 	done
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig 2>/dev/null || true
 

@@ -28,6 +28,9 @@ need_header xxhash.h libxxhash-dev
 need_header zlib.h zlib1g-dev
 need_header dlpack/dlpack.h libdlpack-dev
 need_header criterion/criterion.h libcriterion-dev
+python3 -c 'import yaml' >/dev/null 2>&1 || /usr/bin/python3 -c 'import yaml' >/dev/null 2>&1 ||
+    { packages="$packages python3-yaml" files="$files yaml"; }
+need_program pkg-config pkg-config
 python3 -c 'import jsonschema' >/dev/null 2>&1 || /usr/bin/python3 -c 'import jsonschema' \
     >/dev/null 2>&1 || { packages="$packages python3-jsonschema" files="$files jsonschema"; }
 
