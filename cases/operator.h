@@ -45,6 +45,12 @@ typedef struct gg_cost {
     double exponentials[2];
 } gg_cost;
 
+/* A place where a kernel may round, in the order of the bits of gg_roundings. */
+typedef struct gg_rounding_point {
+    const char *name;
+    const char *summary;
+} gg_rounding_point;
+
 typedef struct gg_operator {
     const char *name;
     const char *summary;
@@ -62,6 +68,8 @@ typedef struct gg_operator {
                                                    memory; no other data are read */
     char size;                      /* symbol along which growth of the time is fitted */
     const char *graded;             /* output whose RMSE / floor is the precision class */
+    /* For `gradgate budget`, with reference.rounded; ended by name == NULL. */
+    const gg_rounding_point *roundings;
 } gg_operator;
 
 /* All operators, ended by NULL, and one by name (NULL when unknown). */

@@ -7,6 +7,7 @@
 
 #include "cases/operator.h"
 #include "cases/triangle_attention_fill.h"
+#include "reference/triangle_attention_rounded.h"
 
 #define BF16 (1u << GG_BF16)
 #define BF16_F32 (1u << GG_BF16 | 1u << GG_F32)
@@ -187,6 +188,24 @@ static gg_cost cost(const gg_problem *p)
                      .exponentials = {scores, scores}};
 }
 
+/* What each does: reference/triangle_attention_rounded.h */
+static const gg_rounding_point roundings[] = {
+    [GG_TA_INPUTS] = {"inputs", "q log2(e)/sqrt(D) as BF16 before the scores"},
+    [GG_TA_P] = {"p", "forward's weights as BF16, by the running maximum of 64 keys"},
+    [GG_TA_P_LAZY] = {"p_lazy", "the same, by a maximum that moves in steps of 5.5"},
+    [GG_TA_P_WHOLE] = {"p_whole", "P of the whole row as BF16 where it multiplies v"},
+    [GG_TA_P_PAIR] = {"p_pair", "forward's weights as a BF16 pair"},
+    [GG_TA_P_DV] = {"p_dv", "P as BF16 where it multiplies dout"},
+    [GG_TA_P_DV_PAIR] = {"p_dv_pair", "P as a BF16 pair there"},
+    [GG_TA_DS] = {"ds", "dS as BF16 where it multiplies k and q"},
+    [GG_TA_DS_PAIR] = {"ds_pair", "dS as a BF16 pair there"},
+    [GG_TA_DELTA] = {"delta", "o as BF16 in delta"},
+    [GG_TA_DELTA_PAIR] = {"delta_pair", "o as a BF16 pair in delta (compensation)"},
+    [GG_TA_ACCUMULATION] = {"accumulation", "scores, exponentials and sums in FP32"},
+    [GG_TA_OUTPUT] = {"output", "the outputs in their types"},
+    {0},
+};
+
 const gg_operator gg_triangle_attention = {
     .name = "triangle_attention",
     .summary = "attention with a pair bias shared by all rows, forward and backward",
@@ -199,10 +218,13 @@ const gg_operator gg_triangle_attention = {
 #if defined(GG_CUDA) && GG_CUDA
             .cuda = gg_triangle_attention_cuda,
             .cuda_scratch = gg_triangle_attention_cuda_scratch,
+            .rounded_cuda = gg_triangle_attention_rounded_cuda,
+            .rounded_scratch = gg_triangle_attention_rounded_scratch,
 #endif
             .exact = gg_triangle_attention_exact,
             .exact_cost = gg_triangle_attention_exact_cost,
             .terms = gg_triangle_attention_terms,
+            .rounded = gg_triangle_attention_rounded_host,
         },
     .families = families,
     .independent = "BRH",
@@ -210,4 +232,5 @@ const gg_operator gg_triangle_attention = {
     .cost = cost,
     .size = 'N',
     .graded = "dq",
+    .roundings = roundings,
 };

@@ -100,6 +100,14 @@ static void list_checks(void)
     for (int i = 0; gg_operators[i] != NULL; i++) gg_relations_list(gg_operators[i]);
 }
 
+static void list_roundings(void)
+{
+    for (int i = 0; gg_operators[i] != NULL; i++)
+        for (const gg_rounding_point *r = gg_operators[i]->roundings;
+             r != NULL && r->name != NULL; r++)
+            printf("%-20s %-14s %s\n", gg_operators[i]->name, r->name, r->summary);
+}
+
 static void list_limits(const gg_kernel *const *kernels)
 {
     for (int i = 0; kernels[i] != NULL; i++) {
@@ -143,9 +151,10 @@ static int list(int argc, char **argv)
     else if (strcmp(what, "families") == 0) list_families();
     else if (strcmp(what, "checks") == 0) list_checks();
     else if (strcmp(what, "limits") == 0) list_limits(gg_kernels);
+    else if (strcmp(what, "roundings") == 0) list_roundings();
     else {
         gg_fail(GG_BAD_INPUT, "list takes one of operators, kernels, suites, families, "
-                "checks, limits, not '%s'", what);
+                "checks, limits, roundings, not '%s'", what);
         return gg_complain(GG_BAD_INPUT);
     }
     return GG_EXIT_PASSED;

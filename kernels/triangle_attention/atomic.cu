@@ -66,4 +66,5 @@ extern "C" const gg_kernel gg_ta_atomic_cuda = {
     online_forward,
     backward,
     1,
+    gg_ta_roundings,
 };

@@ -18,6 +18,20 @@ const gg_feature gg_ta_features[] = {
     {NULL, NULL, 0},
 };
 
+/* Kept to the contracts of README.md. */
+#define PRODUCTS {"p_dv", NULL, 0}, {"ds", NULL, 0}
+#define DELTA {"delta", "compensation", 0}, {"delta_pair", "compensation", 1}
+#define REST {"accumulation", NULL, 0}, {"output", NULL, 0}, {NULL, NULL, 0}
+
+const gg_rounding gg_ta_naive_roundings[] = {{"p_whole", NULL, 0}, PRODUCTS, REST};
+const gg_rounding gg_ta_roundings[] = {{"p", NULL, 0}, PRODUCTS, DELTA, REST};
+const gg_rounding gg_ta_twopass_roundings[] = {{"p_lazy", NULL, 0}, PRODUCTS, DELTA, REST};
+const gg_rounding gg_ta_split_roundings[] = {
+    {"p_lazy", "pairs_forward", 0}, {"p_pair", "pairs_forward", 1},
+    {"p_dv", "pairs_backward", 0},  {"p_dv_pair", "pairs_backward", 1},
+    {"ds", "pairs_backward", 0},    {"ds_pair", "pairs_backward", 1},
+    DELTA, REST};
+
 static const char *refuse_inputs(const gg_call *call, const int64_t *extent)
 {
     int64_t B = extent[0], R = extent[1], H = extent[2], N = extent[3];

@@ -75,6 +75,10 @@ extern const char *const gg_ta_inputs[];
 extern const char *const gg_ta_outputs[];
 extern const gg_feature gg_ta_features[];
 
+/* gg_kernel.roundings of naive; of recompute, atomic and turbo; of twopass; of split. */
+extern const gg_rounding gg_ta_naive_roundings[], gg_ta_roundings[];
+extern const gg_rounding gg_ta_twopass_roundings[], gg_ta_split_roundings[];
+
 #ifdef __cplusplus
 }
 #endif

@@ -332,4 +332,5 @@ extern "C" const gg_kernel gg_ta_naive_cuda = {
     forward,
     backward,
     1,
+    gg_ta_naive_roundings,
 };

@@ -184,4 +184,5 @@ const gg_kernel gg_ta_naive_twin = {
     .forward = forward,
     .backward = backward,
     .forward_outputs = 1,
+    .roundings = gg_ta_naive_roundings,
 };

@@ -357,4 +357,5 @@ extern "C" const gg_kernel gg_ta_recompute_cuda = {
     online_forward,
     backward,
     1,
+    gg_ta_roundings,
 };

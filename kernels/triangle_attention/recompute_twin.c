@@ -41,4 +41,5 @@ const gg_kernel gg_ta_recompute_twin = {
     .forward = forward,
     .backward = backward,
     .forward_outputs = 1,
+    .roundings = gg_ta_roundings,
 };

@@ -34,4 +34,5 @@ extern "C" const gg_kernel gg_ta_split_cuda = {
     forward,
     backward,
     1,
+    gg_ta_split_roundings,
 };

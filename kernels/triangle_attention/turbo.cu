@@ -65,4 +65,5 @@ extern "C" const gg_kernel gg_ta_turbo_cuda = {
     online_forward,
     backward,
     1,
+    gg_ta_roundings,
 };

@@ -274,6 +274,7 @@ const gg_kernel gg_ta_twopass_twin = {
     .forward = twopass_forward,
     .backward = twopass_backward,
     .forward_outputs = 1,
+    .roundings = gg_ta_twopass_roundings,
 };
 
 const gg_kernel gg_ta_split_twin = {
@@ -295,4 +296,5 @@ const gg_kernel gg_ta_split_twin = {
     .forward = split_forward,
     .backward = split_backward,
     .forward_outputs = 1,
+    .roundings = gg_ta_split_roundings,
 };
