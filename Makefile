@@ -104,6 +104,7 @@ test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
 	sh harness/gate_test.sh $(BUILD)
+	sh harness/budget_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)
 	sh harness/workers_test.sh $(BUILD)
 	sh harness/scarce_test.sh $(BUILD)

@@ -46,6 +46,10 @@ typedef struct gg_backend {
     size_t (*truth_scratch)(const gg_operator *, const gg_problem *);
     gg_status (*truth)(const struct gg_backend *, const gg_operator *, const gg_problem *,
                        const gg_truth *, void *scratch);
+    /* Values with chosen roundings; the operator has them (reference.rounded). */
+    size_t (*rounded_scratch)(const gg_operator *, const gg_problem *);
+    gg_status (*rounded)(const struct gg_backend *, const gg_operator *, const gg_problem *,
+                         const gg_roundings *, const gg_truth *, void *scratch);
     gg_status (*digest)(const struct gg_backend *, const void *data, size_t bytes,
                         uint64_t *digest);
     gg_status (*measure)(const struct gg_backend *, const gg_tensor *output,

@@ -101,6 +101,19 @@ static gg_status cuda_truth(const gg_backend *b, const gg_operator *op,
     return settle("compute the truth");
 }
 
+static size_t cuda_rounded_scratch(const gg_operator *op, const gg_problem *problem)
+{
+    return op->reference.rounded_scratch(problem);
+}
+
+static gg_status cuda_rounded(const gg_backend *b, const gg_operator *op,
+                              const gg_problem *problem, const gg_roundings *roundings,
+                              const gg_truth *values, void *scratch)
+{
+    GG_TRY(op->reference.rounded_cuda(problem, roundings, values, scratch, b->stream));
+    return settle("compute with chosen roundings");
+}
+
 /* One thread a block of GG_DIGEST_BLOCK bytes. */
 __global__ static void digest_blocks(const unsigned char *data, size_t bytes,
                                      uint64_t *digests, size_t blocks)
@@ -327,6 +340,8 @@ gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend)
     backend->truth = cuda_truth;
     backend->digest = cuda_digest;
     backend->measure = cuda_measure;
+    backend->rounded_scratch = cuda_rounded_scratch;
+    backend->rounded = cuda_rounded;
     backend->compare = cuda_compare;
     backend->timer_start = cuda_timer_start;
     backend->timer_stop = cuda_timer_stop;

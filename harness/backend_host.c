@@ -64,6 +64,14 @@ static gg_status host_truth(const gg_backend *b, const gg_operator *op,
     return op->reference.host(problem, truth, b->threads);
 }
 
+static gg_status host_rounded(const gg_backend *b, const gg_operator *op,
+                              const gg_problem *problem, const gg_roundings *roundings,
+                              const gg_truth *values, void *scratch)
+{
+    (void)scratch;
+    return op->reference.rounded(problem, roundings, values, b->threads);
+}
+
 static gg_status host_digest(const gg_backend *b, const void *data, size_t bytes,
                              uint64_t *digest)
 {
@@ -252,7 +260,8 @@ gg_status gg_backend_open(const char *device, int threads, gg_backend *backend)
         .free = free, .memory_left = host_memory_left, .upload = host_copy,
         .download = host_copy, .fill = host_fill, .draw = host_draw,
         .draw_output = host_draw_output, .truth_scratch = host_truth_scratch,
-        .truth = host_truth, .digest = host_digest, .measure = host_measure,
+        .truth = host_truth, .rounded_scratch = host_truth_scratch,
+        .rounded = host_rounded, .digest = host_digest, .measure = host_measure,
         .compare = host_compare, .timer_start = host_timer_start,
         .timer_stop = host_timer_stop, .timer_read = host_timer_read,
         .finish = host_finish};

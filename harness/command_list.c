@@ -162,7 +162,7 @@ static int list(int argc, char **argv)
 
 const gg_command gg_command_list = {
     .name = "list",
-    .usage = "operators|kernels|suites|families|checks|limits",
+    .usage = "operators|kernels|suites|families|checks|limits|roundings",
     .summary = "says what there is",
     .options = options,
     .run = list,

@@ -194,11 +194,6 @@ static inline GG_BOTH double gg_rounded_weight(const gg_rounded_scheme *s, doubl
     return gg_rounded_on(s, GG_TA_P_PAIR) ? gg_rounded_pair(e) : w;
 }
 
-/* Where the forward of one query stands. */
-typedef struct gg_rounded_online {
-    double m, l;
-} gg_rounded_online;
-
 /* The logits of keys j0 .. j1 into p, and the largest; -infinity at an invalid key. */
 static inline GG_BOTH double gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
                                           const double *q, double factor, int64_t j0,
@@ -226,80 +221,117 @@ static inline GG_BOTH double gg_rounded_next_max(const gg_rounded_scheme *s, dou
     return top > (lazy ? m + GG_TA_SLACK : m) ? top : m;
 }
 
-/* Forward of one query: logits into p, o, and the maximum and 1 / l that are left. */
-static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s, const gg_rounded_query *t,
-                                         double *q, double *m, double *inverse, int64_t D)
+/* Forward by tiles: logits into p, o, and the maximum and 1 / l that are left. */
+static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
+                                              const gg_rounded_query *t, double *q,
+                                              double *m, double *inverse, int64_t D)
 {
-    bool whole = gg_rounded_has(s, GG_TA_P_WHOLE);
-    int64_t row = t->slice / s->H, tile = whole ? s->N : GG_TA_ROUNDED_TILE;
-    double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D);
-    gg_rounded_online at = {-INFINITY, 0};
+    int64_t row = t->slice / s->H;
+    double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D), l = 0;
+    *m = -INFINITY;
     for (int64_t d = 0; d < D; d++) t->o[d] = 0;
-    for (int64_t j0 = 0; j0 < s->N; j0 += tile) {
-        int64_t j1 = j0 + tile < s->N ? j0 + tile : s->N;
+    for (int64_t j0 = 0; j0 < s->N; j0 += GG_TA_ROUNDED_TILE) {
+        int64_t j1 = j0 + GG_TA_ROUNDED_TILE < s->N ? j0 + GG_TA_ROUNDED_TILE : s->N;
         double top = gg_rounded_logits(s, t, q, factor, j0, j1, D);
-        double next = gg_rounded_next_max(s, at.m, top), sum = 0;
+        double next = gg_rounded_next_max(s, *m, top), lane[4] = {0, 0, 0, 0};
         if (next == -INFINITY) continue; /* no key so far */
-        double shrink = at.m == next || at.l == 0 ? 1 : gg_rounded_exp(s, at.m, next);
+        double shrink = *m == next || l == 0 ? 1 : gg_rounded_exp(s, *m, next);
         for (int64_t d = 0; d < D && shrink != 1; d++)
             t->o[d] = gg_rounded_f32(s, t->o[d] * shrink);
         for (int64_t j = j0; j < j1; j++) {
             double summed = 0, w = 0;
             if (gg_rounded_valid(s, row, j))
-                w = gg_rounded_weight(s, gg_rounded_exp(s, t->p[j * t->stride], next), &summed);
-            sum = gg_rounded_f32(s, sum + summed);
-            if (!whole && w != 0) gg_rounded_add(t->o, w, s->v + (t->slice * s->N + j) * D, D);
-            if (!whole && gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
+                w = gg_rounded_weight(s, gg_rounded_exp(s, t->p[j * t->stride], next),
+                                      &summed);
+            double *sum = &lane[j / 2 % 4]; /* as lanes of a warp share a row */
+            *sum = gg_rounded_f32(s, *sum + summed);
+            if (w != 0) gg_rounded_add(t->o, w, s->v + (t->slice * s->N + j) * D, D);
+            if (gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
         }
-        at.l = gg_rounded_f32(s, at.l * shrink + sum);
-        at.m = next;
+        double sum = gg_rounded_f32(s, lane[0] + lane[1]);
+        sum = gg_rounded_f32(s, sum + gg_rounded_f32(s, lane[2] + lane[3]));
+        l = gg_rounded_f32(s, l * shrink + sum);
+        *m = next;
     }
-    *m = at.m;
-    *inverse = at.l == 0 ? 0 : gg_rounded_f32(s, 1 / at.l);
-    for (int64_t d = 0; d < D && !whole; d++) t->o[d] = gg_rounded_f32(s, t->o[d] * *inverse);
+    *inverse = l == 0 ? 0 : gg_rounded_f32(s, 1 / l);
+    for (int64_t d = 0; d < D; d++) t->o[d] = gg_rounded_f32(s, t->o[d] * *inverse);
 }
 
-/* Logits in p become P; with p_whole, o is made of it. */
-static inline GG_BOTH void gg_rounded_probabilities(const gg_rounded_scheme *s, const gg_rounded_query *t,
-                                               double m, double inverse, int64_t D)
+/* Logits in p become P. */
+static inline GG_BOTH void gg_rounded_probabilities(const gg_rounded_scheme *s,
+                                                    const gg_rounded_query *t, double m,
+                                                    double inverse)
 {
-    bool whole = gg_rounded_has(s, GG_TA_P_WHOLE), rounds = gg_rounded_on(s, GG_TA_P_WHOLE);
     int64_t row = t->slice / s->H;
     for (int64_t j = 0; j < s->N; j++) {
-        double *at = &t->p[j * t->stride], p = 0;
-        if (inverse != 0 && gg_rounded_valid(s, row, j))
-            p = gg_rounded_f32(s, gg_rounded_exp(s, *at, m) * inverse);
-        *at = p;
-        if (!whole) continue;
-        if (p != 0)
-            gg_rounded_add(t->o, rounds ? gg_rounded_bf16(p) : p,
-                      s->v + (t->slice * s->N + j) * D, D);
+        double *p = &t->p[j * t->stride];
+        bool counts = inverse != 0 && gg_rounded_valid(s, row, j);
+        *p = counts ? gg_rounded_f32(s, gg_rounded_exp(s, *p, m) * inverse) : 0;
+    }
+}
+
+/* Sum over a row of x, or of x y: 32 partial sums, then folded. */
+static inline GG_BOTH double gg_rounded_row_sum(const gg_rounded_scheme *s, const double *x,
+                                                const double *y, int64_t stride)
+{
+    double lane[32];
+    for (int c = 0; c < 32; c++) lane[c] = 0;
+    for (int64_t j = 0; j < s->N; j++) {
+        double term = x[j * stride];
+        if (y != NULL) term = gg_rounded_f32(s, term * y[j * stride]);
+        lane[j % 32] = gg_rounded_f32(s, lane[j % 32] + term);
+    }
+    for (int half = 16; half > 0; half /= 2)
+        for (int c = 0; c < half; c++)
+            lane[c] = gg_rounded_f32(s, lane[c] + lane[c + half]);
+    return lane[0];
+}
+
+/* Forward over the whole row: P into p, and o made of it. */
+static inline GG_BOTH void gg_rounded_whole(const gg_rounded_scheme *s,
+                                            const gg_rounded_query *t, double *q,
+                                            double *inverse, int64_t D)
+{
+    int64_t row = t->slice / s->H;
+    double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D);
+    double m = gg_rounded_logits(s, t, q, factor, 0, s->N, D);
+    for (int64_t j = 0; j < s->N; j++) {
+        double *p = &t->p[j * t->stride];
+        bool counts = m != -INFINITY && gg_rounded_valid(s, row, j);
+        *p = counts ? gg_rounded_exp(s, *p, m) : 0;
+    }
+    double l = gg_rounded_row_sum(s, t->p, NULL, t->stride);
+    *inverse = l == 0 ? 0 : gg_rounded_f32(s, 1 / l);
+    for (int64_t d = 0; d < D; d++) t->o[d] = 0;
+    for (int64_t j = 0; j < s->N; j++) {
+        double p = gg_rounded_f32(s, t->p[j * t->stride] * *inverse);
+        double w = gg_rounded_on(s, GG_TA_P_WHOLE) ? gg_rounded_bf16(p) : p;
+        t->p[j * t->stride] = p;
+        if (w != 0) gg_rounded_add(t->o, w, s->v + (t->slice * s->N + j) * D, D);
         if (gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
     }
 }
 
 /* dP into ds, and delta. */
-static inline GG_BOTH double gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t,
-                                            double *dout, double inverse, int64_t D)
+static inline GG_BOTH double gg_rounded_upstream(const gg_rounded_scheme *s,
+                                                 const gg_rounded_query *t, double *dout,
+                                                 double inverse, int64_t D)
 {
     int64_t row = t->slice / s->H;
     double delta = 0;
-    bool whole = gg_rounded_has(s, GG_TA_P_WHOLE);
     const uint16_t *from = s->dout + (t->slice * s->N + t->i) * D;
     for (int64_t d = 0; d < D; d++) {
         dout[d] = gg_bf16_value(from[d]);
         double o = gg_rounded_at(s, GG_TA_DELTA, GG_TA_DELTA_PAIR, t->o[d]);
-        if (!whole) delta = gg_rounded_f32(s, delta + dout[d] * o);
+        delta = gg_rounded_f32(s, delta + dout[d] * o);
     }
     for (int64_t j = 0; j < s->N; j++) {
-        double dp = 0;
-        if (inverse != 0 && gg_rounded_valid(s, row, j))
-            dp = gg_rounded_dot(s, dout, s->v + (t->slice * s->N + j) * D, D);
-        t->ds[j * t->stride] = dp;
-        if (whole && dp != 0)
-            delta = gg_rounded_f32(s, delta + gg_rounded_f32(s, t->p[j * t->stride] * dp));
+        bool counts = inverse != 0 && gg_rounded_valid(s, row, j);
+        t->ds[j * t->stride] =
+            counts ? gg_rounded_dot(s, dout, s->v + (t->slice * s->N + j) * D, D) : 0;
     }
-    return delta;
+    if (!gg_rounded_has(s, GG_TA_P_WHOLE)) return delta;
+    return gg_rounded_row_sum(s, t->p, t->ds, t->stride);
 }
 
 /* Everything of one query. `D` is s->D, given apart so that it can be a constant. */
@@ -307,8 +339,12 @@ static inline GG_BOTH void gg_rounded_run(const gg_rounded_scheme *s, const gg_r
                                                int64_t D)
 {
     double x[GG_TA_ROUNDED_HEAD], m, inverse; /* x: q, then dout */
-    gg_rounded_forward(s, t, x, &m, &inverse, D);
-    gg_rounded_probabilities(s, t, m, inverse, D);
+    if (gg_rounded_has(s, GG_TA_P_WHOLE)) {
+        gg_rounded_whole(s, t, x, &inverse, D);
+    } else {
+        gg_rounded_forward(s, t, x, &m, &inverse, D);
+        gg_rounded_probabilities(s, t, m, inverse);
+    }
     if (t->dq == NULL) return;
     double delta = gg_rounded_upstream(s, t, x, inverse, D);
     int64_t row = t->slice / s->H;

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# gradgate budget as a person uses it: exit codes, one-line errors, an account that holds
+# and accounts that do not. usage: budget_test.sh BUILD
+set -u
+build=$1
+. "$(dirname "$0")/shell_test.sh"
+
+says() { if grep -qE -- "$1" "$work/out"; then ok; else no "no line matches '$1'"; fi; }
+smoke="--suite smoke600 --case *-N24-D16-s000"
+one="--suite smoke600 --case value_mean-N24-D32-s000 --kernel turbo"
+
+echo "budget: bad input"
+refuses 3 "needs --suite" budget --kernel turbo
+refuses 3 "needs --kernel" budget --suite smoke600
+refuses 3 "is not an option" budget $smoke --kernel turbo more
+refuses 3 "has no option" budget $smoke --kernel turbo --frob
+refuses 3 "no kernel 'fast'" budget $smoke --kernel fast
+refuses 3 "no case of suite smoke600 matches 'x'" budget --suite smoke600 --case x --kernel turbo
+refuses 3 "no rounding point 'q'" budget $smoke --kernel turbo --points p,q
+refuses 3 "no rounding point ''" budget $smoke --kernel turbo --points p,
+refuses 3 "states no rounding points" budget --suite linear60 --kernel plain
+refuses 3 "no feature 'magic'" budget $smoke --kernel turbo --ablate magic
+refuses 3 "unknown device" budget $smoke --kernel turbo --device x
+refuses 3 "/nonexistent/b.json" budget $one --out /nonexistent/b.json
+refuses 3 "is a folder" budget $one --html .
+exits 2 budget $one --points p,p_lazy
+says 'value_mean-N24-D32-s000 +triangle_attention: of p, p_lazy, p_whole and p_pair a kernel has'
+exits 0 list roundings
+says '^triangle_attention +delta_pair +'
+
+echo "budget: accounts that hold"
+for kernel in naive recompute turbo twopass split; do
+    exits 0 budget $smoke --kernel $kernel --ablate none
+    says "^passed  error budget of $kernel on host, suite smoke600, only "
+done
+exits 0 budget $smoke --kernel turbo --out b.json --markdown b.md --html b.html
+says '^  dbias +value_mean .* explained$'
+says '^  dbias +value_mean +[0-9.e-]+ +[0-9.e-]+ +[789][0-9]\.. % +[789][0-9]\.. %$'
+if [ "$(grep -c '"verdict": "passed"' "$work/b.json")" -eq 111 ]; then ok; else
+    no "not 110 rows and the whole passed"; fi
+if grep -q '^| dq | normal | ' "$work/b.md"; then ok; else no "no row in the Markdown"; fi
+if grep -q 'title="delta: [0-9.]* %">delta</i>' "$work/b.html"; then ok; else no "no bar"; fi
+
+echo "budget: accounts that do not hold"
+for wrong in p,p_dv,delta_pair,accumulation,output p,ds,delta_pair,accumulation,output \
+    p_dv,ds,delta_pair,accumulation,output p,p_dv,ds,delta,accumulation,output; do
+    exits 1 budget $one --points "$wrong"
+    says '^failed  error budget of turbo'
+    says ' not explained$'
+done
+
+conclude 40

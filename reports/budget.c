@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reports/budget.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(gg_budget_entry *sum, const gg_budget_entry *e)
+{
+    sum->kernel += e->kernel;
+    sum->all += e->all;
+    sum->other += e->other;
+    sum->floor += e->floor;
+    sum->mismatch += e->mismatch;
+    for (int p = 0; p < GG_BUDGET_POINTS; p++) sum->point[p] += e->point[p];
+}
+
+static void divide(gg_budget_entry *sum, int cases)
+{
+    if (cases == 0) return;
+    sum->kernel /= cases;
+    sum->all /= cases;
+    sum->other /= cases;
+    sum->floor /= cases;
+    for (int p = 0; p < GG_BUDGET_POINTS; p++) sum->point[p] /= cases;
+}
+
+/* x / y, where 0 / 0 is `both`. */
+static double over(double x, double y, double both)
+{
+    return x == 0 && y == 0 ? both : x / y;
+}
+
+static double total(const gg_budget_entry *e)
+{
+    double sum = 0;
+    for (int p = 0; p < GG_BUDGET_POINTS; p++) sum += e->point[p];
+    return sum;
+}
+
+static void judge(gg_budget_row *row)
+{
+    row->sum = sqrt(over(total(&row->mean), row->mean.all, 1));
+    row->ratio = sqrt(over(row->mean.kernel, row->mean.all, 1));
+    row->other = over(row->mean.other, row->mean.kernel, 0);
+    bool within = row->ratio >= GG_BUDGET_LOW && row->ratio <= GG_BUDGET_HIGH;
+    row->verdict = within && row->mean.mismatch == 0 ? GG_PASSED : GG_FAILED;
+    if (row->cases == 0 || !isfinite(row->mean.all)) row->verdict = GG_NOT_VERIFIED;
+    else if (row->missing > 0) row->verdict = gg_verdict_worse(row->verdict, GG_NOT_VERIFIED);
+}
+
+/* Means over the cases of a family, "" for all. */
+static gg_budget_row make_row(const gg_budget *b, int variant, int output,
+                              const char *family)
+{
+    gg_budget_row row = {.variant = variant, .output = output};
+    snprintf(row.family, sizeof row.family, "%s", family);
+    for (int i = 0; i < b->case_count; i++) {
+        const gg_budget_case *c = &b->cases[i];
+        if (family[0] != '\0' && strcmp(family, c->family) != 0) continue;
+        if (c->reason[0] != '\0') {
+            row.missing++;
+            continue;
+        }
+        row.cases++;
+        add(&row.mean, &c->entry[variant][output]);
+    }
+    divide(&row.mean, row.cases);
+    judge(&row);
+    return row;
+}
+
+static bool seen_before(const gg_budget *b, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (strcmp(b->cases[k].family, b->cases[i].family) == 0) return true;
+    return false;
+}
+
+gg_status gg_budget_rows(const gg_budget *b, gg_budget_row **rows, int *count)
+{
+    int families = 0;
+    for (int i = 0; i < b->case_count; i++) families += !seen_before(b, i);
+    size_t most = (size_t)(b->variant_count * b->output_count) * (size_t)(families + 1);
+    *count = 0;
+    *rows = malloc((most + 1) * sizeof **rows);
+    if (*rows == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the rows of a budget");
+    for (int v = 0; v < b->variant_count; v++)
+        for (int o = 0; o < b->output_count; o++) {
+            (*rows)[(*count)++] = make_row(b, v, o, "");
+            for (int i = 0; i < b->case_count; i++)
+                if (!seen_before(b, i))
+                    (*rows)[(*count)++] = make_row(b, v, o, b->cases[i].family);
+        }
+    return GG_OK;
+}
+
+double gg_budget_share(const gg_budget *b, const gg_budget_row *row, int point)
+{
+    (void)b;
+    double sum = total(&row->mean);
+    return sum == 0 ? 0 : row->mean.point[point] / sum;
+}
+
+gg_verdict gg_budget_verdict(const gg_budget *b)
+{
+    gg_budget_row *rows;
+    int count = 0;
+    gg_verdict verdict = GG_PASSED;
+    if (b->case_count == 0 || gg_budget_rows(b, &rows, &count) != GG_OK)
+        return GG_NOT_VERIFIED;
+    for (int i = 0; i < count; i++)
+        if (rows[i].family[0] != '\0') verdict = gg_verdict_worse(verdict, rows[i].verdict);
+    free(rows);
+    return verdict;
+}
+
+void gg_budget_free(gg_budget *b)
+{
+    free(b->cases);
+    *b = (gg_budget){.case_count = 0};
+}
