@@ -17,7 +17,7 @@ typedef struct job {
     const gg_truth *truth;
     gg_rounded_scheme scheme;
     gg_dtype output[GG_MAX_OUTPUTS];
-    double *memory;      /* of one thread: p, ds [N], o, dq [D], dk, dv [N D] */
+    double *memory; /* of one thread: p, ds [N], o, dq [D], dk, dv [N D] */
     int64_t memory_each;
 } job;
 
@@ -35,18 +35,21 @@ gg_status gg_triangle_attention_rounded_check(const gg_problem *problem,
     GG_TRY(gg_triangle_attention_check(problem, true));
     if (both(has, GG_TA_P, GG_TA_P_PAIR) || both(has, GG_TA_P_DV, GG_TA_P_DV_PAIR) ||
         both(has, GG_TA_DS, GG_TA_DS_PAIR) || both(has, GG_TA_DELTA, GG_TA_DELTA_PAIR))
-        return gg_fail(GG_BAD_INPUT, "triangle_attention: of p, p_lazy, p_whole and p_pair "
+        return gg_fail(GG_BAD_INPUT,
+                       "triangle_attention: of p, p_lazy, p_whole and p_pair "
                        "a kernel has one at most; so of p_dv and p_dv_pair, ds and "
                        "ds_pair, delta and delta_pair");
     if ((has >> GG_TA_P_WHOLE & 1u) &&
         (has >> GG_TA_DELTA & 1u || has >> GG_TA_DELTA_PAIR & 1u))
-        return gg_fail(GG_BAD_INPUT, "triangle_attention: with p_whole delta does not come "
+        return gg_fail(GG_BAD_INPUT,
+                       "triangle_attention: with p_whole delta does not come "
                        "from o, so leave out delta and delta_pair");
     if (has >> GG_TA_POINTS || (roundings->on & ~has))
         return gg_fail(GG_INTERNAL, "triangle_attention: rounding points 0x%x of 0x%x",
                        roundings->on, has);
     if (problem->extent[GG_TA_D] > GG_TA_ROUNDED_HEAD)
-        return gg_fail(GG_BAD_INPUT, "triangle_attention: an error budget takes D up to %d",
+        return gg_fail(GG_BAD_INPUT,
+                       "triangle_attention: an error budget takes D up to %d",
                        GG_TA_ROUNDED_HEAD);
     return GG_OK;
 }
@@ -54,7 +57,8 @@ gg_status gg_triangle_attention_rounded_check(const gg_problem *problem,
 static void write(const job *t, int output, int64_t at, double x)
 {
     double *values = t->truth->value[output];
-    if (values != NULL) values[at] = gg_rounded_stored(&t->scheme, t->output[output], x);
+    if (values != NULL)
+        values[at] = gg_rounded_stored(&t->scheme, t->output[output], x);
 }
 
 /* Adds query i to the sums over queries, and its dS to dbias. */
@@ -82,8 +86,12 @@ static void one_row(const job *t, int64_t slice, double *memory)
 {
     const gg_rounded_scheme *s = &t->scheme;
     int64_t N = s->N, D = s->D;
-    gg_rounded_query at = {.slice = slice, .stride = 1, .p = memory, .ds = memory + N,
-                      .o = memory + 2 * N, .dq = memory + 2 * N + D};
+    gg_rounded_query at = {.slice = slice,
+                           .stride = 1,
+                           .p = memory,
+                           .ds = memory + N,
+                           .o = memory + 2 * N,
+                           .dq = memory + 2 * N + D};
     double *dk = memory + 2 * (N + D), *dv = dk + N * D;
     memset(dk, 0, (size_t)(2 * N * D) * sizeof *dk);
     for (at.i = 0; at.i < N; at.i++) {

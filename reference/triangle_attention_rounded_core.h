@@ -18,7 +18,7 @@ enum { GG_TA_STEP = 16, GG_TA_ROUNDED_TILE = 64 };
 typedef struct gg_rounded_scheme {
     unsigned has, on; /* bits of gg_roundings */
     int64_t R, H, N, D;
-    double sc;        /* 1/sqrt(D) */
+    double sc;                        /* 1/sqrt(D) */
     const uint16_t *q, *k, *v, *dout; /* BF16 [B,R,H,N,D] */
     const uint16_t *bias16;           /* [B,H,N,N]: one of the two */
     const float *bias32;
@@ -26,8 +26,8 @@ typedef struct gg_rounded_scheme {
     const int32_t *lengths; /* [B,R] or NULL */
 } gg_rounded_scheme;
 
-static inline gg_rounded_scheme gg_rounded_scheme_of(const gg_problem *problem,
-                                           const gg_roundings *roundings)
+static inline gg_rounded_scheme
+gg_rounded_scheme_of(const gg_problem *problem, const gg_roundings *roundings)
 {
     const gg_tensor *in = problem->input, *bias = &in[GG_TA_BIAS];
     const int64_t *extent = problem->extent;
@@ -52,10 +52,11 @@ static inline gg_rounded_scheme gg_rounded_scheme_of(const gg_problem *problem,
 
 /* One query and its scratch: element j of p and ds is [j * stride]. */
 typedef struct gg_rounded_query {
-    int64_t slice, i;     /* (b R + r) H + h */
-    double *p, *ds;       /* [N] out: P and dS, unrounded by p_dv and ds; 0 at an invalid key */
+    int64_t slice, i; /* (b R + r) H + h */
+    double *p,
+        *ds; /* [N] out: P and dS, unrounded by p_dv and ds; 0 at an invalid key */
     int64_t stride;
-    double *o, *dq;       /* [D] out, unrounded by output; dq may be NULL */
+    double *o, *dq; /* [D] out, unrounded by output; dq may be NULL */
 } gg_rounded_query;
 
 static inline GG_BOTH bool gg_rounded_on(const gg_rounded_scheme *s, int point)
@@ -80,7 +81,8 @@ static inline GG_BOTH double gg_rounded_pair(double x)
 }
 
 /* x as BF16, as a pair or as it is. */
-static inline GG_BOTH double gg_rounded_at(const gg_rounded_scheme *s, int point, int pair, double x)
+static inline GG_BOTH double
+gg_rounded_at(const gg_rounded_scheme *s, int point, int pair, double x)
 {
     if (gg_rounded_on(s, point)) return gg_rounded_bf16(x);
     return gg_rounded_on(s, pair) ? gg_rounded_pair(x) : x;
@@ -105,7 +107,7 @@ static inline GG_BOTH double gg_rounded_cut(const gg_rounded_scheme *s, double x
 
 /* sum of a[d] b[d]; b is BF16. */
 static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const double *a,
-                                       const uint16_t *b, int64_t D)
+                                            const uint16_t *b, int64_t D)
 {
     double sum = 0;
     for (int64_t d0 = 0; d0 < D; d0 += GG_TA_STEP) {
@@ -117,12 +119,14 @@ static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const do
 }
 
 /* sum[d] += a b[d]: one term of a matrix product; b is BF16. */
-static inline GG_BOTH void gg_rounded_add(double *sum, double a, const uint16_t *b, int64_t D)
+static inline GG_BOTH void
+gg_rounded_add(double *sum, double a, const uint16_t *b, int64_t D)
 {
     for (int64_t d = 0; d < D; d++) sum[d] += a * gg_bf16_value(b[d]);
 }
 
-static inline GG_BOTH void gg_rounded_cut_all(const gg_rounded_scheme *s, double *sum, int64_t D)
+static inline GG_BOTH void
+gg_rounded_cut_all(const gg_rounded_scheme *s, double *sum, int64_t D)
 {
     if (!gg_rounded_on(s, GG_TA_ACCUMULATION)) return;
     for (int64_t d = 0; d < D; d++) sum[d] = gg_rounded_cut(s, sum[d]);
@@ -134,7 +138,8 @@ static inline GG_BOTH bool gg_rounded_step_ends(int64_t n, int64_t N)
     return n % GG_TA_STEP == GG_TA_STEP - 1 || n == N - 1;
 }
 
-static inline GG_BOTH bool gg_rounded_valid(const gg_rounded_scheme *s, int64_t row, int64_t j)
+static inline GG_BOTH bool
+gg_rounded_valid(const gg_rounded_scheme *s, int64_t row, int64_t j)
 {
     if (s->lengths != NULL && j >= s->lengths[row]) return false;
     return s->mask == NULL || s->mask[row * s->N + j] != 0;
@@ -151,8 +156,8 @@ static inline GG_BOTH bool gg_rounded_binary(const gg_rounded_scheme *s)
 #define GG_TA_LN_2 0x1.62e42fefa39efp-1
 
 /* q as the products see it, and what a product is multiplied by to be a logit. */
-static inline GG_BOTH double gg_rounded_load_query(const gg_rounded_scheme *s, int64_t first,
-                                              double *q, int64_t D)
+static inline GG_BOTH double
+gg_rounded_load_query(const gg_rounded_scheme *s, int64_t first, double *q, int64_t D)
 {
     double factor = s->sc * (gg_rounded_binary(s) ? GG_TA_LOG2_E : 1.0);
     bool scaled = gg_rounded_on(s, GG_TA_INPUTS);
@@ -165,17 +170,20 @@ static inline GG_BOTH double gg_rounded_load_query(const gg_rounded_scheme *s, i
 }
 
 /* The logit of query and key from their product; in units of log 2 where binary. */
-static inline GG_BOTH double gg_rounded_logit(const gg_rounded_scheme *s, double product,
-                                         double factor, int64_t bias_at)
+static inline GG_BOTH double gg_rounded_logit(const gg_rounded_scheme *s,
+                                              double product, double factor,
+                                              int64_t bias_at)
 {
     double bias = s->bias16 != NULL ? gg_bf16_value(s->bias16[bias_at])
                                     : (double)s->bias32[bias_at];
-    if (gg_rounded_binary(s)) bias = gg_rounded_f32(s, bias * (double)(float)GG_TA_LOG2_E);
+    if (gg_rounded_binary(s))
+        bias = gg_rounded_f32(s, bias * (double)(float)GG_TA_LOG2_E);
     return gg_rounded_f32(s, product * factor + bias);
 }
 
 /* e to the (logit - m), whatever the logit's unit. */
-static inline GG_BOTH double gg_rounded_exp(const gg_rounded_scheme *s, double logit, double m)
+static inline GG_BOTH double
+gg_rounded_exp(const gg_rounded_scheme *s, double logit, double m)
 {
     if (!gg_rounded_on(s, GG_TA_ACCUMULATION)) return gg_exp64(logit - m);
     if (gg_rounded_binary(s))
@@ -186,18 +194,20 @@ static inline GG_BOTH double gg_rounded_exp(const gg_rounded_scheme *s, double l
 }
 
 /* A weight of the forward where it multiplies v, and where it is summed up. */
-static inline GG_BOTH double gg_rounded_weight(const gg_rounded_scheme *s, double e, double *summed)
+static inline GG_BOTH double
+gg_rounded_weight(const gg_rounded_scheme *s, double e, double *summed)
 {
     double w = e;
-    if (gg_rounded_on(s, GG_TA_P) || gg_rounded_on(s, GG_TA_P_LAZY)) w = gg_rounded_bf16(e);
+    if (gg_rounded_on(s, GG_TA_P) || gg_rounded_on(s, GG_TA_P_LAZY))
+        w = gg_rounded_bf16(e);
     *summed = w;
     return gg_rounded_on(s, GG_TA_P_PAIR) ? gg_rounded_pair(e) : w;
 }
 
 /* The logits of keys j0 .. j1 into p, and the largest; -infinity at an invalid key. */
-static inline GG_BOTH double gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
-                                          const double *q, double factor, int64_t j0,
-                                          int64_t j1, int64_t D)
+static inline GG_BOTH double
+gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
+                  const double *q, double factor, int64_t j0, int64_t j1, int64_t D)
 {
     int64_t row = t->slice / s->H, b = row / s->R, h = t->slice % s->H;
     int64_t bias_at = ((b * s->H + h) * s->N + t->i) * s->N;
@@ -205,8 +215,9 @@ static inline GG_BOTH double gg_rounded_logits(const gg_rounded_scheme *s, const
     for (int64_t j = j0; j < j1; j++) {
         double x = -INFINITY;
         if (gg_rounded_valid(s, row, j))
-            x = gg_rounded_logit(s, gg_rounded_dot(s, q, s->k + (t->slice * s->N + j) * D, D),
-                            factor, bias_at + j);
+            x = gg_rounded_logit(
+                s, gg_rounded_dot(s, q, s->k + (t->slice * s->N + j) * D, D), factor,
+                bias_at + j);
         t->p[j * t->stride] = x;
         top = x > top || x != x ? x : top;
     }
@@ -214,7 +225,8 @@ static inline GG_BOTH double gg_rounded_logits(const gg_rounded_scheme *s, const
 }
 
 /* The maximum after a tile whose largest logit is `top`. */
-static inline GG_BOTH double gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top)
+static inline GG_BOTH double
+gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top)
 {
     bool lazy = gg_rounded_has(s, GG_TA_P_LAZY) || gg_rounded_has(s, GG_TA_P_PAIR);
     if (top != top) return top;
@@ -271,8 +283,9 @@ static inline GG_BOTH void gg_rounded_probabilities(const gg_rounded_scheme *s,
 }
 
 /* Sum over a row of x, or of x y: 32 partial sums, then folded. */
-static inline GG_BOTH double gg_rounded_row_sum(const gg_rounded_scheme *s, const double *x,
-                                                const double *y, int64_t stride)
+static inline GG_BOTH double gg_rounded_row_sum(const gg_rounded_scheme *s,
+                                                const double *x, const double *y,
+                                                int64_t stride)
 {
     double lane[32];
     for (int c = 0; c < 32; c++) lane[c] = 0;
@@ -313,9 +326,9 @@ static inline GG_BOTH void gg_rounded_whole(const gg_rounded_scheme *s,
 }
 
 /* dP into ds, and delta. */
-static inline GG_BOTH double gg_rounded_upstream(const gg_rounded_scheme *s,
-                                                 const gg_rounded_query *t, double *dout,
-                                                 double inverse, int64_t D)
+static inline GG_BOTH double
+gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t, double *dout,
+                    double inverse, int64_t D)
 {
     int64_t row = t->slice / s->H;
     double delta = 0;
@@ -335,8 +348,8 @@ static inline GG_BOTH double gg_rounded_upstream(const gg_rounded_scheme *s,
 }
 
 /* Everything of one query. `D` is s->D, given apart so that it can be a constant. */
-static inline GG_BOTH void gg_rounded_run(const gg_rounded_scheme *s, const gg_rounded_query *t,
-                                               int64_t D)
+static inline GG_BOTH void
+gg_rounded_run(const gg_rounded_scheme *s, const gg_rounded_query *t, int64_t D)
 {
     double x[GG_TA_ROUNDED_HEAD], m, inverse; /* x: q, then dout */
     if (gg_rounded_has(s, GG_TA_P_WHOLE)) {
@@ -361,7 +374,8 @@ static inline GG_BOTH void gg_rounded_run(const gg_rounded_scheme *s, const gg_r
 }
 
 /* A finished sum as the output holds it. */
-static inline GG_BOTH double gg_rounded_stored(const gg_rounded_scheme *s, gg_dtype dtype, double x)
+static inline GG_BOTH double
+gg_rounded_stored(const gg_rounded_scheme *s, gg_dtype dtype, double x)
 {
     if (!gg_rounded_on(s, GG_TA_OUTPUT)) return x;
     return dtype == GG_BF16 ? gg_rounded_bf16(x) : (double)(float)x;
