@@ -4,16 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/candidate.h"
 #include "harness/environment.h"
 #include "harness/trial.h"
-#include "kernels/registry.h"
 #include "reference/parallel.h"
 
 /* What every case is measured with. */
 typedef struct setup {
     const gg_backend *backend;
     const gg_suite *suite;
-    const gg_kernel *kernel;
+    gg_candidate candidate;
+    const gg_kernel *kernel; /* in it */
     uint64_t features[GG_BUDGET_VARIANTS];
     gg_arena arena, values; /* inputs, truth and kernel; evaluations and their scratch */
     gg_budget *budget;
@@ -119,6 +120,7 @@ static gg_status describe(const gg_budget_options *o, setup *s)
     snprintf(made->device, sizeof made->device, "%s", s->backend->name);
     snprintf(made->suite, sizeof made->suite, "%s", s->suite->name);
     snprintf(made->selection, sizeof made->selection, "%s", o->glob ? o->glob : "");
+    made->kernel_digest = s->candidate.digest;
     made->suite_digest = s->suite->digest;
     made->suite_count = s->suite->count;
     b->assumed = o->points != NULL;
@@ -268,11 +270,10 @@ static gg_status run_cases(const gg_budget_options *o, setup *s)
 
 static gg_status find_kernel(const gg_budget_options *o, const gg_kernel *trial, setup *s)
 {
-    s->kernel = trial != NULL ? trial : gg_kernel_find(s->suite->op->name, o->kernel,
-                                                       s->backend->device);
-    if (s->kernel != NULL) return GG_OK;
-    return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: see 'gradgate "
-                   "list kernels'", s->suite->op->name, o->kernel);
+    const gg_operator *op = s->suite->op;
+    s->kernel = &s->candidate.kernel;
+    if (trial != NULL) return gg_candidate_take(trial, "on trial", &s->candidate);
+    return gg_candidate_find(o->kernel, NULL, op, s->backend->device, &s->candidate);
 }
 
 gg_status gg_budget_run(const gg_budget_options *o, const gg_kernel *trial, gg_budget *budget)
