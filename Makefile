@@ -103,6 +103,7 @@ PLANTED := $(BUILD)/planted/gradgate $(BUILD)/planted/uncompensated
 test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
+	sh harness/determinism_test.sh $(BUILD)
 	sh harness/gate_test.sh $(BUILD)
 	sh harness/budget_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)

@@ -143,4 +143,5 @@ const gg_operator gg_linear = {
     .cost = cost,
     .size = 'M',
     .graded = "dx",
+    .determinism = {"determinism_linear", "determinism_linear"},
 };

@@ -63,6 +63,8 @@ typedef struct gg_operator {
      * its bits at an index depend on the inputs at that index alone. */
     const char *independent;
     const gg_relation *relations;   /* ended by name == NULL; NULL: none */
+    /* Suites of `gradgate determinism`, on the host and on a GPU. */
+    const char *determinism[2];
     /* For `gradgate bench`; each may be left out. */
     gg_cost (*cost)(const gg_problem *problem); /* int32 inputs that are present are in host
                                                    memory; no other data are read */

@@ -233,4 +233,5 @@ const gg_operator gg_triangle_attention = {
     .size = 'N',
     .graded = "dq",
     .roundings = roundings,
+    .determinism = {"determinism_host", "determinism"},
 };

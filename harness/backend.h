@@ -19,6 +19,9 @@ typedef struct gg_measures {
     double ratio_p99; /* upper edge of the bin that holds the 99th percentile; 0 below 2^-40 */
 } gg_measures;
 
+/* Work on other streams (CUDA) or threads (host), beside that of a kernel on trial. */
+typedef struct gg_load gg_load;
+
 /* Intervals that can be under way or unread at once. */
 enum { GG_TIMERS = 256 };
 
@@ -38,6 +41,7 @@ typedef struct gg_backend {
     size_t (*memory_left)(void);
     gg_status (*upload)(void *to, const void *from, size_t bytes);
     gg_status (*download)(void *to, const void *from, size_t bytes);
+    gg_status (*copy)(void *to, const void *from, size_t bytes); /* both the backend's */
     gg_status (*fill)(void *memory, size_t bytes, uint32_t pattern);
     gg_status (*draw)(const struct gg_backend *, const gg_draw *, uint64_t seed, int tensor,
                       gg_tensor *out);
@@ -62,6 +66,15 @@ typedef struct gg_backend {
     gg_status (*timer_start)(const struct gg_backend *, int timer);
     gg_status (*timer_stop)(const struct gg_backend *, int timer);
     gg_status (*timer_read)(const struct gg_backend *, int timer, double *milliseconds);
+    /* A load beside the kernel's stream. load_start() returns when it is running, or was
+     * given time enough to; it stops by itself after `seconds`, come what may. load_stop()
+     * waits for the kernel's stream alone, then stops the load: `seconds` is the time in
+     * between, `shared` the part of it during which the load was really running. */
+    gg_status (*load_open)(const struct gg_backend *, gg_load **load);
+    gg_status (*load_start)(gg_load *load, double seconds);
+    gg_status (*load_stop)(gg_load *load, double *shared, double *seconds);
+    void (*load_close)(gg_load *load); /* NULL is allowed */
+    double overlap_least; /* shared / seconds below which a load proves nothing */
     /* Waits for the stream; GG_DEVICE_FAULT with the error's text when work failed. */
     gg_status (*finish)(const struct gg_backend *);
 } gg_backend;
@@ -69,6 +82,8 @@ typedef struct gg_backend {
 /* Opens "host", "cuda" or "cuda:I". Without a usable device: GG_NO_DEVICE. */
 gg_status gg_backend_open(const char *device, int threads, gg_backend *backend);
 gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend); /* a CUDA build only */
+void gg_load_on_host(gg_backend *backend); /* load_host.c: sets the load_ members */
+void gg_load_on_cuda(gg_backend *backend); /* load_cuda.cu */
 
 /* A copy of the problem with its inputs in host memory; release it whatever the status. */
 gg_status gg_problem_fetch(const gg_backend *, const gg_problem *problem, gg_problem *host);

@@ -58,6 +58,12 @@ static gg_status cuda_download(void *to, const void *from, size_t bytes)
     return check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "copy from the GPU");
 }
 
+static gg_status cuda_copy(void *to, const void *from, size_t bytes)
+{
+    GG_TRY(check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice), "copy on the GPU"));
+    return settle("copy on the GPU");
+}
+
 __global__ static void fill_words(uint32_t *words, size_t count, uint32_t pattern)
 {
     size_t step = (size_t)gridDim.x * blockDim.x;
@@ -333,6 +339,8 @@ gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend)
     backend->memory_left = cuda_memory_left;
     backend->upload = cuda_upload;
     backend->download = cuda_download;
+    backend->copy = cuda_copy;
+    gg_load_on_cuda(backend);
     backend->fill = cuda_fill;
     backend->draw = cuda_draw;
     backend->draw_output = cuda_draw_output;

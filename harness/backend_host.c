@@ -258,13 +258,14 @@ gg_status gg_backend_open(const char *device, int threads, gg_backend *backend)
 {
     *backend = (gg_backend){.name = "host", .device = kDLCPU, .alloc = host_alloc,
         .free = free, .memory_left = host_memory_left, .upload = host_copy,
-        .download = host_copy, .fill = host_fill, .draw = host_draw,
+        .download = host_copy, .copy = host_copy, .fill = host_fill, .draw = host_draw,
         .draw_output = host_draw_output, .truth_scratch = host_truth_scratch,
         .truth = host_truth, .rounded_scratch = host_truth_scratch,
         .rounded = host_rounded, .digest = host_digest, .measure = host_measure,
         .compare = host_compare, .timer_start = host_timer_start,
         .timer_stop = host_timer_stop, .timer_read = host_timer_read,
         .finish = host_finish};
+    gg_load_on_host(backend);
     backend->threads = threads;
     backend->cache_bytes = host_cache_bytes();
     if (strcmp(device, "host") == 0) return GG_OK;

@@ -9,6 +9,7 @@
 #include "harness/certify.h"
 #include "harness/environment.h"
 #include "harness/judge.h"
+#include "harness/levels.h"
 #include "harness/relations.h"
 #include "harness/trial.h"
 
@@ -274,6 +275,7 @@ static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
                           record->output_count));
     GG_TRY(judge(t, record));
     show(t, record);
+    gg_levels_measure(t, record);
     if (t->plan->suite->relations) GG_TRY(gg_relations_check(t, scratch, record));
     gg_judge_case(record);
     return GG_OK;
@@ -295,7 +297,7 @@ void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record
     snprintf(record->family, sizeof record->family, "%s", what->family->name);
     memcpy(record->extent, what->extent, sizeof record->extent);
     if (measure_case(&t, index, record) != GG_OK) {
-        record->output_count = 0;
+        record->output_count = record->level_count = 0;
         record->verdict = GG_NOT_VERIFIED;
         snprintf(record->reason, sizeof record->reason, "%s", gg_message());
     }

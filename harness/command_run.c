@@ -6,6 +6,7 @@
 
 #include "harness/commands.h"
 #include "harness/crew.h"
+#include "harness/levels.h"
 #include "harness/serve.h"
 #include "reports/report.h"
 
@@ -14,6 +15,7 @@ static const gg_option options[] = {
     GG_OPTION_KERNEL,
     GG_OPTION_DEVICE,
     GG_OPTION_REPEATS,
+    GG_OPTION_LEVELS,
     {"case", 'c', "GLOB", "only the cases whose id matches"},
     {"out", 'o', "FILE", "the report (default gradgate-report.json)"},
     {"resume", 'r', NULL, "go on where a killed run with the same --out stopped"},
@@ -58,6 +60,7 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
         case 'm': GG_TRY(gg_parse_int("certify", optarg, 0, 1000000, &o->certify)); break;
         case 'w': GG_TRY(gg_parse_int("workers", optarg, 1, GG_MAX_WORKERS, &o->workers)); break;
         case 'x': GG_TRY(gg_parse_int("timeout", optarg, 1, 1000000, &o->timeout)); break;
+        case 'L': GG_TRY(gg_levels_parse(optarg, &o->levels)); break;
         case 'i': GG_TRY(parse_shard(optarg, o)); break;
         default: return GG_BAD_INPUT;
         }

@@ -11,6 +11,7 @@
 
 #include "build_identity.h"
 #include "harness/commands.h"
+#include "harness/fresh.h"
 
 /* Whoever read our output has seen enough (`| head`): no fault, and nothing to add. */
 static bool reader_left(void)
@@ -42,6 +43,7 @@ static int obey(int argc, char **argv)
         print_version();
         return GG_EXIT_PASSED;
     }
+    if (strcmp(name, GG_FRESH_COMMAND) == 0) return gg_command_fresh(argc - 1, argv + 1);
     if (command == NULL) {
         gg_fail(GG_BAD_INPUT, "%s%s%s: see 'gradgate help'",
                 *name ? "unknown command '" : "name a command", name, *name ? "'" : "");
@@ -80,6 +82,7 @@ static void wide_free(void *memory, size_t bytes)
 int main(int argc, char **argv)
 {
     mp_set_memory_functions(wide_alloc, wide_realloc, wide_free);
+    gg_fresh_allow();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of the write, like a full disk */
     signal(SIGPIPE, SIG_IGN); /* so is a reader that left */
     int code = obey(argc, argv);

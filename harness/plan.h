@@ -34,6 +34,11 @@ typedef struct gg_plan {
     int certify;              /* cases to certify by MPFR, spread over the suite; -1: not
                                  even those that cost nothing */
     const gg_golden *golden;  /* NULL: none */
+    unsigned levels;          /* of determinism to measure: bits 1u << gg_level (levels.h) */
+    int level_runs;           /* of each, >= 2 */
+    const gg_kernel *control; /* must differ at every level; NULL: there is none */
+    const char *const *relaunch; /* what a fresh process is told about the run, in options
+                                 of gg_command_fresh(), ended by NULL; NULL: not possible */
     gg_observer *observe;     /* called once a case that was measured; NULL: nobody */
     void *observer;           /* its context */
 } gg_plan;

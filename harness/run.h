@@ -17,7 +17,8 @@ typedef struct gg_run_options {
     const char *out;      /* path of the report; NULL: none, and no journal */
     const char *ablate;   /* feature; NULL: the kernel's first; "none" */
     const char *golden;   /* path; NULL: none */
-    int repeats, certify, threads;
+    int repeats, certify, threads; /* with levels, `repeats` is the runs of a level */
+    unsigned levels;      /* of determinism (harness/levels.h); 0: none */
     int shard, shards;    /* 1 of 1: everything */
     bool resume;
     /* Worker processes (harness/crew.h). They are this program, called with `argv`

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "harness/environment.h"
+#include "harness/levels.h"
+#include "kernels/registry.h"
 #include "reference/parallel.h"
 
 /* Which feature the pair switches off: the one named, or the kernel's first. */
@@ -71,6 +73,8 @@ static gg_status describe(const gg_run_options *options, gg_plan *plan, gg_run_r
     run->shard = options->shard;
     run->shards = options->shards;
     run->repeats = plan->repeats;
+    gg_levels_text(plan->levels, run->levels, sizeof run->levels);
+    run->level_runs = plan->levels != 0 ? plan->level_runs : 0;
     run->certify = plan->certify;
     plan->features = default_features(kernel, run);
     for (int o = 0; op->outputs[o].name != NULL; o++, run->limit_count++) {
@@ -112,6 +116,36 @@ static gg_status find_kernel(const gg_run_options *options, gg_session *s)
     return GG_OK;
 }
 
+/* Levels that can be tried with this kernel on this device. */
+static gg_status choose_levels(const gg_run_options *options, gg_session *s)
+{
+    const unsigned twin = 1u << GG_LEVEL_TWIN;
+    gg_plan *plan = &s->plan;
+    const gg_kernel *k = plan->kernel;
+    plan->levels = options->levels;
+    plan->level_runs = options->repeats;
+    plan->control = gg_kernel_control(k->operator_name, k->device);
+    if (plan->levels != 0 && plan->repeats > GG_DEFAULT_REPEATS)
+        plan->repeats = GG_DEFAULT_REPEATS;
+    if (k->device == kDLCPU || gg_kernel_find(k->operator_name, k->name, kDLCPU) == NULL)
+        plan->levels &= ~twin;
+    if (options->levels == twin && plan->levels == 0)
+        return gg_fail(GG_BAD_INPUT, "level twin compares a GPU's bits with the host twin of "
+                       "the kernel: %s", k->device == kDLCPU ? "say --device cuda"
+                                                             : "this kernel has none");
+    return GG_OK;
+}
+
+/* What a fresh process is told, which cannot have a kernel of the caller's. */
+static void tell_fresh(const gg_run_options *options, gg_session *s)
+{
+    const char *words[] = {"--suite", options->suite, "--kernel", options->kernel,
+                           "--device", options->device, "--threads", s->threads};
+    snprintf(s->threads, sizeof s->threads, "%d", s->backend.threads);
+    memcpy(s->relaunch, words, sizeof words);
+    if (options->own == NULL) s->plan.relaunch = s->relaunch;
+}
+
 gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_record *run)
 {
     int threads = options->threads > 0 ? options->threads : gg_processors();
@@ -125,7 +159,9 @@ gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_r
     GG_TRY(gg_backend_open(options->device, threads, &s->backend));
     GG_TRY(find_kernel(options, s));
     GG_TRY(find_ablated(options, plan->kernel, &plan->ablated));
+    GG_TRY(choose_levels(options, s));
     GG_TRY(load_golden(options, plan, &s->golden));
+    tell_fresh(options, s);
     return describe(options, plan, run);
 }
 

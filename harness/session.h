@@ -14,6 +14,8 @@ typedef struct gg_session {
     gg_candidate candidate;
     gg_golden golden;
     gg_plan plan; /* points at the others */
+    const char *relaunch[9];
+    char threads[16];
 } gg_session;
 
 /* Opens all of it on options->device and writes everything about the run that is known

@@ -74,7 +74,7 @@ static void *lay_out_truth(gg_trial *t, gg_arena *arena)
  * kernel writes. The first piece only puts a guard band before the inputs. */
 static void *lay_out(gg_trial *t, gg_arena *arena, bool truth)
 {
-    gg_arena_take(arena, 0);
+    gg_arena_take(arena, t->shift);
     for (int i = 0; i < t->inputs; i++)
         if (present(t, i))
             t->problem.input[i].data =
@@ -82,7 +82,7 @@ static void *lay_out(gg_trial *t, gg_arena *arena, bool truth)
     void *scratch = truth ? lay_out_truth(t, arena) : NULL;
     for (int o = 0; o < t->outputs; o++) {
         t->first[o] = gg_arena_take(arena, gg_tensor_bytes(&t->output[o]));
-        if (truth) t->again[o] = gg_arena_take(arena, gg_tensor_bytes(&t->output[o]));
+        if (truth || t->pair) t->again[o] = gg_arena_take(arena, gg_tensor_bytes(&t->output[o]));
     }
     t->saved = gg_arena_take(arena, t->saved_bytes);
     t->workspace = gg_arena_take(arena, t->workspace_bytes);
@@ -182,20 +182,32 @@ gg_status gg_trial_digest_inputs(const gg_trial *t, uint64_t *digest)
     return GG_OK;
 }
 
+static gg_status launch(const gg_trial *t, const char *name, int (*call)(const gg_call *))
+{
+    int error = call(&t->call);
+    if (error == 0) return GG_OK;
+    return gg_fail(GG_DEVICE_FAULT, "%s: %s failed with error %d", t->plan->kernel->name, name,
+                   error);
+}
+
+gg_status gg_trial_launch(const gg_trial *t)
+{
+    GG_TRY(launch(t, "forward", t->plan->kernel->forward));
+    return launch(t, "backward", t->plan->kernel->backward);
+}
+
 /* The call, and the work that it queued. */
 static gg_status call_kernel(const gg_trial *t, const char *name, int (*call)(const gg_call *))
 {
     const gg_backend *b = t->plan->backend;
     gg_watch_kernel(name);
-    int error = call(&t->call);
-    gg_status status = error == 0 ? b->finish(b)
-                                  : gg_fail(GG_DEVICE_FAULT, "%s: %s failed with error %d",
-                                            t->plan->kernel->name, name, error);
+    gg_status status = launch(t, name, call);
+    if (status == GG_OK) status = b->finish(b);
     gg_watch_harness();
     return status;
 }
 
-gg_status gg_trial_forward(gg_trial *t, void *const *into, uint32_t poison)
+gg_status gg_trial_prepare(gg_trial *t, void *const *into, uint32_t poison)
 {
     const gg_backend *b = t->plan->backend;
     for (int o = 0; o < t->outputs; o++) {
@@ -204,7 +216,12 @@ gg_status gg_trial_forward(gg_trial *t, void *const *into, uint32_t poison)
         GG_TRY(b->fill(into[o], gg_tensor_bytes(&t->output[o]), poison));
     }
     GG_TRY(b->fill(t->saved, t->saved_bytes, poison));
-    GG_TRY(b->fill(t->workspace, t->workspace_bytes, poison));
+    return b->fill(t->workspace, t->workspace_bytes, poison);
+}
+
+gg_status gg_trial_forward(gg_trial *t, void *const *into, uint32_t poison)
+{
+    GG_TRY(gg_trial_prepare(t, into, poison));
     return call_kernel(t, "forward", t->plan->kernel->forward);
 }
 

@@ -16,6 +16,8 @@ typedef struct gg_trial {
     gg_truth truth;
     int inputs, outputs;
     unsigned present;                 /* bit set of inputs */
+    size_t shift;                     /* bytes left free at the start of the arena */
+    bool pair;                        /* memory for `again` even without a truth */
     uint64_t digest_after_first;      /* of the inputs, after the first run */
     gg_tensor output[GG_MAX_OUTPUTS]; /* shapes and types */
     void *first[GG_MAX_OUTPUTS];      /* outputs of the first run */
@@ -51,6 +53,12 @@ gg_status gg_trial_allocate(gg_trial *t, bool truth, void **scratch);
 /* Fills the inputs; needs the truth's memory. */
 gg_status gg_trial_draw(gg_trial *t, uint64_t seed, void *scratch);
 gg_status gg_trial_digest_inputs(const gg_trial *t, uint64_t *digest);
+
+/* Outputs, saved tensors and workspace hold `poison`; the next calls write to `into`. */
+gg_status gg_trial_prepare(gg_trial *t, void *const *into, uint32_t poison);
+/* Forward and backward are queued; nothing waits for them or looks at the workspace in
+ * between. */
+gg_status gg_trial_launch(const gg_trial *t);
 
 /* Forward into `into`, whose memory, like that of saved tensors and workspace, holds
  * `poison` first; an output whose pointer in the call is NULL is left alone. */

@@ -12,6 +12,7 @@ extern "C" {
 extern const gg_kernel gg_ta_naive_twin, gg_ta_recompute_twin, gg_ta_turbo_twin;
 extern const gg_kernel gg_ta_twopass_twin, gg_ta_split_twin;
 extern const gg_kernel gg_linear_plain_twin;
+extern const gg_kernel gg_ta_scattered_host, gg_linear_scattered_host;
 
 /* Defined in the .cu files; listed when built with GG_CUDA=1. */
 extern const gg_kernel gg_ta_naive_cuda, gg_ta_recompute_cuda, gg_ta_atomic_cuda;
@@ -20,6 +21,10 @@ extern const gg_kernel gg_linear_plain_cuda, gg_linear_splitk_cuda;
 
 /* All built-in kernels, ended by NULL. */
 extern const gg_kernel *const gg_kernels[];
+
+/* The operator's kernel on that device whose bits are known to differ from run to run:
+ * the control of the determinism levels. NULL when there is none. */
+const gg_kernel *gg_kernel_control(const char *operator_name, DLDeviceType device);
 
 /* The built-in kernel of that operator, name and device; NULL when there is none. */
 const gg_kernel *gg_kernel_find(const char *operator_name, const char *name,

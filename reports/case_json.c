@@ -46,6 +46,34 @@ static void write_output(gg_json_out *out, const gg_output_record *output)
     gg_out_close(out);
 }
 
+static void write_level(gg_json_out *out, const gg_level_record *level, bool time)
+{
+    gg_out_open(out, NULL, '{');
+    gg_fields_write(out, gg_level_fields, level);
+    if (time) {
+        gg_out_open_line(out, "achieved", '{');
+        gg_fields_write(out, gg_level_time_fields, level);
+        gg_out_close(out);
+    }
+    gg_out_open(out, "differences", '[');
+    for (int i = 0; i < level->difference_count; i++) {
+        gg_out_open_line(out, NULL, '{');
+        gg_fields_write(out, gg_level_difference_fields, &level->differences[i]);
+        gg_out_close(out);
+    }
+    gg_out_close(out);
+    gg_out_close(out);
+}
+
+static void write_levels(gg_json_out *out, const gg_case_record *record, bool time)
+{
+    if (record->level_count == 0) return; /* as before there were levels */
+    gg_out_open(out, "levels", '[');
+    for (int i = 0; i < record->level_count; i++)
+        write_level(out, &record->levels[i], time);
+    gg_out_close(out);
+}
+
 void gg_case_write(gg_json_out *out, const char *symbols, const gg_case_record *record,
                    bool time)
 {
@@ -65,6 +93,7 @@ void gg_case_write(gg_json_out *out, const char *symbols, const gg_case_record *
     for (int i = 0; i < record->output_count; i++)
         write_output(out, &record->outputs[i]);
     gg_out_close(out);
+    write_levels(out, record, time);
     gg_out_close(out);
     gg_out_close(out);
     out->packed = packed;
@@ -119,6 +148,47 @@ static gg_status read_outputs(gg_json_in *in, const cJSON *extra,
     return GG_OK;
 }
 
+static gg_status read_differences(gg_json_in *in, const cJSON *object,
+                                  gg_level_record *level)
+{
+    GG_TRY(gg_in_array(in, object, "differences", 0, GG_MAX_OUTPUTS,
+                       &level->difference_count));
+    const cJSON *item;
+    int i = 0;
+    size_t mark = gg_in_enter(in, "differences", 0);
+    cJSON_ArrayForEach(item, gg_in_get(object, "differences")) {
+        size_t inner = gg_in_enter(in, NULL, i);
+        GG_TRY(gg_fields_read(in, item, gg_level_difference_fields, NULL,
+                              &level->differences[i++]));
+        gg_in_leave(in, inner);
+    }
+    gg_in_leave(in, mark);
+    return GG_OK;
+}
+
+static gg_status read_levels(gg_json_in *in, const cJSON *extra, gg_case_record *record)
+{
+    static const char *const others[] = {"achieved", "differences", NULL};
+    if (!gg_in_get(extra, "levels")) return GG_OK;
+    GG_TRY(gg_in_array(in, extra, "levels", 1, GG_MAX_LEVELS, &record->level_count));
+    const cJSON *item;
+    int i = 0;
+    size_t mark = gg_in_enter(in, "levels", 0);
+    cJSON_ArrayForEach(item, gg_in_get(extra, "levels")) {
+        gg_level_record *level = &record->levels[i];
+        size_t inner = gg_in_enter(in, NULL, i++);
+        GG_TRY(gg_fields_read(in, item, gg_level_fields, others, level));
+        size_t time = gg_in_enter(in, "achieved", 0);
+        GG_TRY(gg_fields_read(in, gg_in_get(item, "achieved"), gg_level_time_fields, NULL,
+                              level));
+        gg_in_leave(in, time);
+        GG_TRY(read_differences(in, item, level));
+        gg_in_leave(in, inner);
+    }
+    gg_in_leave(in, mark);
+    return GG_OK;
+}
+
 static gg_status read_verdict(gg_json_in *in, const cJSON *test, gg_verdict *verdict)
 {
     const cJSON *raw = gg_in_get(test, "rawStatus");
@@ -136,7 +206,7 @@ static gg_status read_test(gg_json_in *in, const cJSON *test, gg_case_record *re
 {
     static const char *const keys[] = {"name",     "status",   "rawStatus", "?message",
                                        "duration", "extra", NULL};
-    static const char *const others[] = {"extent", "outputs", NULL};
+    static const char *const others[] = {"extent", "outputs", "?levels", NULL};
     GG_TRY(gg_in_keys(in, test, keys));
     GG_TRY(gg_in_text(in, test, "name", record->id, sizeof record->id));
     GG_TRY(read_verdict(in, test, &record->verdict));
@@ -151,6 +221,7 @@ static gg_status read_test(gg_json_in *in, const cJSON *test, gg_case_record *re
     int extents = 0;
     GG_TRY(read_list(in, extra, "extent", record->extent, GG_MAX_SYMBOLS, &extents));
     GG_TRY(read_outputs(in, extra, record));
+    GG_TRY(read_levels(in, extra, record));
     gg_in_leave(in, mark);
     return GG_OK;
 }

@@ -2,6 +2,7 @@
 #include "reports/consistent.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,66 @@ static bool output_fault(const gg_output_record *output, char text[GG_FAULT_SIZE
     return false;
 }
 
+static bool difference_fault(const gg_case_record *record, const gg_level_record *level,
+                             const gg_level_difference *d, char text[GG_FAULT_SIZE])
+{
+    const gg_output_record *output = NULL;
+    const char *unfit = gg_fields_unfit(gg_level_difference_fields, d);
+    if (unfit) return SAY("level %s has a difference with an impossible %s", level->name, unfit);
+    for (int o = 0; o < record->output_count; o++)
+        if (strcmp(record->outputs[o].name, d->output) == 0) output = &record->outputs[o];
+    if (!output)
+        return SAY("level %s has a difference of output %s, which the case lacks",
+                   level->name, d->output);
+    if (d->runs < 1 || d->runs > level->differed || d->run < 1 || d->differing < 1 ||
+        d->differing > output->count || d->first < 0 || d->first >= output->count)
+        return SAY("level %s: the difference of output %s cannot be", level->name, d->output);
+    return false;
+}
+
+/* What a level that passed must have: at least one comparison, no difference, a control
+ * that differed, and a load where one belongs to it (not so for a NaN). */
+static bool level_fault(const gg_case_record *record, const gg_level_record *level,
+                        char text[GG_FAULT_SIZE])
+{
+    const char *unfit = gg_fields_unfit(gg_level_fields, level);
+    if (unfit) return SAY("level %.15s has an impossible %s", level->name, unfit);
+    if (!level->name[0]) return SAY("has a level without a name");
+    if (level->runs < 0 || level->differed < 0 || level->control_runs < 0)
+        return SAY("level %s has a negative count", level->name);
+    if (level->difference_count < 0 || level->difference_count > GG_MAX_OUTPUTS)
+        return SAY("level %s has %d differences", level->name, level->difference_count);
+    for (int i = 0; i < level->difference_count; i++)
+        if (difference_fault(record, level, &level->differences[i], text)) return true;
+    bool equal = level->differed == 0 && level->difference_count == 0;
+    bool loaded = isnan(level->overlap_least) || level->overlap >= level->overlap_least;
+    if (level->verdict == GG_PASSED &&
+        !(level->runs >= 2 && equal && loaded && level->control_differed == 1))
+        return SAY("level %s says passed without the evidence for it", level->name);
+    if (level->verdict != GG_FAILED && !equal)
+        return SAY("level %s says %s but outputs differed", level->name,
+                   gg_verdict_name(level->verdict));
+    return false;
+}
+
+/* The case's verdict against those of its levels. */
+static bool levels_fault(const gg_case_record *record, char text[GG_FAULT_SIZE])
+{
+    if (record->level_count < 0 || record->level_count > GG_MAX_LEVELS)
+        return SAY("has %d levels", record->level_count);
+    for (int i = 0; i < record->level_count; i++) {
+        const gg_level_record *level = &record->levels[i];
+        if (level_fault(record, level, text)) return true;
+        for (int j = 0; j < i; j++)
+            if (strcmp(level->name, record->levels[j].name) == 0)
+                return SAY("has level %s twice", level->name);
+        if (gg_verdict_worse(record->verdict, level->verdict) != record->verdict)
+            return SAY("says %s but level %s is %s", gg_verdict_name(record->verdict),
+                       level->name, gg_verdict_name(level->verdict));
+    }
+    return false;
+}
+
 /* The case's verdict against those of its checks. */
 static bool verdict_fault(const gg_case_record *record, char text[GG_FAULT_SIZE])
 {
@@ -120,7 +181,7 @@ bool gg_case_fault(const gg_case_record *record, const char *symbols,
             if (strcmp(record->outputs[i].name, record->outputs[j].name) == 0)
                 return SAY("has output %s twice", record->outputs[i].name);
     }
-    return verdict_fault(record, text);
+    return levels_fault(record, text) || verdict_fault(record, text);
 }
 
 static int by_id(const void *a, const void *b)

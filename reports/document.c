@@ -85,6 +85,19 @@ static void write_determinism(gg_json_out *out, const gg_determinism_row *row)
     gg_out_close(out);
 }
 
+static void write_level(gg_json_out *out, const gg_level_row *row)
+{
+    gg_out_open_line(out, NULL, '{');
+    gg_out_name(out, "level", row->name);
+    gg_out_integer(out, "cases", row->cases);
+    gg_out_integer(out, "passed", row->passed);
+    gg_out_integer(out, "failed", row->failed);
+    gg_out_integer(out, "not_verified", row->unverified);
+    gg_out_integer(out, "runs", row->runs);
+    gg_out_decimal(out, "excluded_above", row->excluded);
+    gg_out_close(out);
+}
+
 static void write_ablation(gg_json_out *out, const gg_ablation_row *row)
 {
     gg_out_open_line(out, NULL, '{');
@@ -115,6 +128,12 @@ void gg_summary_write(gg_json_out *out, const gg_run_record *run,
     for (int i = 0; i < summary->determinism_count; i++)
         write_determinism(out, &summary->determinism[i]);
     gg_out_close(out);
+    if (summary->level_count > 0) { /* as before there were levels */
+        gg_out_open(out, "levels", '[');
+        for (int i = 0; i < summary->level_count; i++)
+            write_level(out, &summary->levels[i]);
+        gg_out_close(out);
+    }
     gg_out_open(out, "ablation", '[');
     for (int i = 0; i < summary->ablation_count; i++)
         write_ablation(out, &summary->ablation[i]);

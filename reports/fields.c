@@ -9,15 +9,22 @@
 
 #include "reports/exact.h"
 
-#define FIELD(type, member, kind)                                                      \
-    {#member, GG_FIELD_##kind, offsetof(type, member), sizeof(((type *)0)->member)}
+#define PLAIN(type, member, kind)                                                      \
+    #member, GG_FIELD_##kind, offsetof(type, member), sizeof(((type *)0)->member)
+#define FIELD(type, member, kind) {PLAIN(type, member, kind), false}
+#define LATER(type, member, kind) {PLAIN(type, member, kind), true}
 #define RUN(member, kind) FIELD(gg_run_record, member, kind)
 #define PLACE(member, kind) FIELD(gg_place, member, kind)
 #define LIMIT(member, kind) FIELD(gg_limit_record, member, kind)
 #define CASE(member, kind) FIELD(gg_case_record, member, kind)
 #define OUTPUT(member, kind) FIELD(gg_output_record, member, kind)
 #define CHECK(member, kind) FIELD(gg_check, member, kind)
-#define END {NULL, GG_FIELD_TEXT, 0, 0}
+#define LEVEL(member, kind) FIELD(gg_level_record, member, kind)
+#define DIFFERENCE(member, kind) FIELD(gg_level_difference, member, kind)
+#define BITS(key, type, member, which)                                                 \
+    {key, GG_FIELD_BITS, offsetof(type, member) + (which) * sizeof(uint32_t),          \
+     sizeof(uint32_t), false}
+#define END {NULL, GG_FIELD_TEXT, 0, 0, false}
 
 const gg_field gg_run_fields[] = {
     RUN(version, TEXT), RUN(commit, TEXT), RUN(compiler, TEXT),
@@ -26,7 +33,8 @@ const gg_field gg_run_fields[] = {
     RUN(suite, TEXT), RUN(suite_digest, DIGEST), RUN(suite_count, INT),
     RUN(selection, TEXT), RUN(shard, INT), RUN(shards, INT), RUN(repeats, INT),
     RUN(promise, TEXT), RUN(features, TEXT), RUN(ablation, TEXT), RUN(golden, TEXT),
-    RUN(certify, INT), RUN(limits_note, TEXT), END};
+    RUN(certify, INT), LATER(gg_run_record, levels, TEXT),
+    LATER(gg_run_record, level_runs, INT), RUN(limits_note, TEXT), END};
 
 const gg_field gg_place_fields[] = {
     PLACE(started, TEXT), PLACE(finished, TEXT), PLACE(seconds, EXACT),
@@ -51,16 +59,28 @@ const gg_field gg_output_fields[] = {
     OUTPUT(unwritten, COUNT), OUTPUT(pattern_mismatch, COUNT),
     OUTPUT(pattern_first, COUNT), OUTPUT(repeat_differing, COUNT),
     OUTPUT(repeat_first, COUNT),
-    {"repeat_bits_first", GG_FIELD_BITS, offsetof(gg_output_record, repeat_bits),
-     sizeof(uint32_t)},
-    {"repeat_bits_other", GG_FIELD_BITS,
-     offsetof(gg_output_record, repeat_bits) + sizeof(uint32_t), sizeof(uint32_t)},
+    BITS("repeat_bits_first", gg_output_record, repeat_bits, 0),
+    BITS("repeat_bits_other", gg_output_record, repeat_bits, 1),
     OUTPUT(repeat_ulps, WIDE), OUTPUT(digest, DIGEST), OUTPUT(certified, INT),
     OUTPUT(certificate, EXACT), OUTPUT(ablated_rmse, EXACT), END};
 
 const gg_field gg_check_fields[] = {
     CHECK(name, TEXT), CHECK(verdict, VERDICT), CHECK(value, EXACT),
     CHECK(limit, EXACT), CHECK(note, TEXT), END};
+
+const gg_field gg_level_fields[] = {
+    LEVEL(name, TEXT), LEVEL(verdict, VERDICT), LEVEL(runs, INT), LEVEL(differed, INT),
+    LEVEL(overlap_least, EXACT), LEVEL(control, TEXT), LEVEL(control_differed, INT),
+    LEVEL(note, TEXT), END};
+
+const gg_field gg_level_time_fields[] = {LEVEL(overlap, EXACT), LEVEL(control_runs, INT),
+                                         END};
+
+const gg_field gg_level_difference_fields[] = {
+    DIFFERENCE(output, TEXT), DIFFERENCE(runs, INT), DIFFERENCE(run, INT),
+    DIFFERENCE(differing, COUNT), DIFFERENCE(first, COUNT),
+    BITS("bits_first", gg_level_difference, bits, 0),
+    BITS("bits_other", gg_level_difference, bits, 1), DIFFERENCE(ulps, WIDE), END};
 
 /* One value of any kind; memcpy because a field table knows offsets, not types. */
 typedef union gg_any {
@@ -100,11 +120,22 @@ static void text_of(const gg_field *field, gg_any any, char text[32])
     }
 }
 
+/* As it was before the field was thought of. */
+static bool is_empty(const gg_field *field, const void *record)
+{
+    const char *bytes = (const char *)record + field->offset;
+    size_t size = field->kind == GG_FIELD_TEXT ? 1 : field->size;
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != 0) return false;
+    return true;
+}
+
 void gg_fields_write(gg_json_out *out, const gg_field *fields, const void *record)
 {
     for (const gg_field *f = fields; f->key; f++) {
         gg_any any = any_of(f, record);
         char text[32];
+        if (f->optional && is_empty(f, record)) continue;
         if (f->kind == GG_FIELD_TEXT)
             gg_out_text(out, f->key, (const char *)record + f->offset, f->size);
         else if (f->kind == GG_FIELD_INT) gg_out_integer(out, f->key, any.i);
@@ -199,7 +230,9 @@ gg_status gg_fields_read(gg_json_in *in, const cJSON *object, const gg_field *fi
     char beside[MOST][40];
     int count = 0;
     for (const gg_field *f = fields; f->key && count < MOST - 1; f++) {
-        keys[count++] = f->key;
+        if (f->optional) snprintf(beside[count], sizeof beside[count], "?%s", f->key);
+        keys[count] = f->optional ? beside[count] : f->key;
+        count++;
         if (f->kind != GG_FIELD_EXACT) continue;
         snprintf(beside[count], sizeof beside[count], "%s_decimal", f->key);
         keys[count] = beside[count];
@@ -209,7 +242,8 @@ gg_status gg_fields_read(gg_json_in *in, const cJSON *object, const gg_field *fi
     keys[count] = NULL;
     GG_TRY(gg_in_keys(in, object, keys));
     for (const gg_field *f = fields; f->key; f++)
-        GG_TRY(read_field(in, object, f, record));
+        if (!f->optional || gg_in_get(object, f->key))
+            GG_TRY(read_field(in, object, f, record));
     return GG_OK;
 }
 

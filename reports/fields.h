@@ -28,10 +28,12 @@ typedef struct gg_field {
     const char *key; /* NULL ends a list */
     gg_field_kind kind;
     size_t offset, size;
+    bool optional; /* came later: absent when empty or 0, and absent reads as that */
 } gg_field;
 
 extern const gg_field gg_run_fields[], gg_place_fields[], gg_limit_fields[],
-    gg_case_fields[], gg_output_fields[], gg_check_fields[];
+    gg_case_fields[], gg_output_fields[], gg_check_fields[], gg_level_fields[],
+    gg_level_time_fields[], gg_level_difference_fields[];
 
 /* 2^53: above it a JSON number is no longer exact in every reader. */
 #define GG_COUNT_MAX (INT64_C(1) << 53)

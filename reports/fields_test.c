@@ -66,10 +66,13 @@ Test(fields, every_member_of_a_record_is_stored)
     expect_all("gg_place", gg_place_fields, "");
     expect_all("gg_limit_record", gg_limit_fields, "");
     expect_all("gg_case_record", gg_case_fields,
-               " id verdict reason seconds extent outputs output_count ");
+               " id verdict reason seconds extent outputs output_count levels level_count ");
     expect_all("gg_output_record", gg_output_fields,
                " ndim shape checks check_count repeat_bits ");
     expect_all("gg_check", gg_check_fields, "");
+    expect_all("gg_level_record", gg_level_fields,
+               " overlap control_runs differences difference_count ");
+    expect_all("gg_level_difference", gg_level_difference_fields, " bits ");
 }
 
 Test(fields, a_difference_is_named)

@@ -11,6 +11,9 @@ gg_grid *gg_grid_start(gg_view *view, int left);
 void gg_grid_add(gg_grid *grid, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* view_levels.c */
+void gg_view_levels(const gg_run_record *run, const gg_summary *summary, gg_view *view);
+
 #define GG_CLEAN(text) gg_clean(text, (char[400]){0}, 400)
 
 #endif

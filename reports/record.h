@@ -20,7 +20,7 @@ gg_verdict gg_verdict_worse(gg_verdict a, gg_verdict b);
 gg_verdict gg_judge(double value, double limit);
 const char *gg_verdict_name(gg_verdict verdict); /* "passed", "failed", "not verified" */
 
-enum { GG_MAX_CHECKS = 24, GG_MAX_FEATURES = 8 };
+enum { GG_MAX_CHECKS = 24, GG_MAX_FEATURES = 8, GG_MAX_LEVELS = 8 };
 
 /* One check of one output of one case. It passed when value <= limit. */
 typedef struct gg_check {
@@ -68,6 +68,35 @@ typedef struct gg_output_record {
     int check_count;
 } gg_output_record;
 
+/* How one output differed from the reference run. */
+typedef struct gg_level_difference {
+    char output[16];
+    int runs;          /* that differed in this output */
+    int run;           /* the first of them */
+    int64_t differing; /* elements, most in one run */
+    int64_t first;     /* flat index of the first, in run `run` */
+    uint32_t bits[2];  /* the reference's and the run's bits there */
+    int64_t ulps;      /* largest distance in units of the last place */
+} gg_level_difference;
+
+/* Equal inputs under one condition (harness/levels.h): were the bits those of the
+ * reference run, which had the device to itself? */
+typedef struct gg_level_record {
+    char name[16];      /* "idle", "load", "placement", "process", "twin", ... */
+    gg_verdict verdict;
+    int runs;           /* compared, the reference included */
+    int differed;       /* runs that differed from it */
+    double overlap_least; /* of a load: less is not verified; NaN: no load belongs to it */
+    char control[64];   /* a kernel that must differ under the same condition; "": none */
+    int control_differed; /* it did: 1 */
+    char note[192];     /* where it differed, or why it is not verified; else "" */
+    /* time: not compared between equal runs */
+    double overlap;     /* share of the runs' time during which the load was running */
+    int control_runs;   /* of the control, until it differed */
+    gg_level_difference differences[GG_MAX_OUTPUTS]; /* outputs that differed */
+    int difference_count;
+} gg_level_record;
+
 typedef struct gg_case_record {
     int index;                /* position in the suite */
     char id[96];
@@ -80,6 +109,8 @@ typedef struct gg_case_record {
     char reason[256];         /* first check that did not pass, or why nothing was measured */
     gg_output_record outputs[GG_MAX_OUTPUTS];
     int output_count;
+    gg_level_record levels[GG_MAX_LEVELS]; /* that were asked for and can be tried here */
+    int level_count;
     double seconds;           /* time field: not compared between equal runs */
 } gg_case_record;
 
@@ -120,6 +151,8 @@ typedef struct gg_run_record {
     char ablation[32];        /* feature switched off for ablated_rmse, "" when none */
     char golden[128];         /* golden digests the bits were compared with, "" when none */
     int certify;              /* cases asked to be certified by MPFR */
+    char levels[96];          /* asked for, "idle load"; "": none */
+    int level_runs;           /* of each level, asked for; 0 without levels */
     gg_limit_record limits[GG_MAX_OUTPUTS];
     int limit_count;
     char limits_note[192];

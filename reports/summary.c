@@ -339,6 +339,7 @@ gg_status gg_summary_make(const gg_run_record *run, gg_summary *summary)
     if (status == GG_OK) status = make_shapes(run, &outputs, summary);
     if (status == GG_OK) status = make_determinism(run, summary);
     if (status == GG_OK) status = make_ablation(run, &families, &outputs, summary);
+    gg_summary_levels(run, summary);
     free(families.members);
     if (status != GG_OK) gg_summary_free(summary);
     return status;

@@ -37,6 +37,16 @@ typedef struct gg_determinism_row {
                           rate: cases do not share one, so they are not pooled */
 } gg_determinism_row;
 
+/* One level of determinism over the cases that have it. */
+typedef struct gg_level_row {
+    char name[16];
+    int cases, passed, failed, unverified;
+    int runs;        /* fewest in a case */
+    double excluded; /* as above, from `runs` */
+    double overlap;  /* least, of the cases under load; NaN: no load belongs to it */
+    char control[64]; /* of the first case */
+} gg_level_row;
+
 typedef enum gg_outcome {
     GG_NOT_RESOLVABLE = 0, /* the interval contains 0, or fewer than 5 pairs */
     GG_EARNED,             /* the interval lies above 0 */
@@ -61,11 +71,14 @@ typedef struct gg_summary {
     int shape_count;
     gg_determinism_row *determinism;
     int determinism_count;
+    gg_level_row levels[GG_MAX_LEVELS]; /* in the order of the cases */
+    int level_count;
     gg_ablation_row *ablation; /* in the order of rows; only where a pair exists */
     int ablation_count;
 } gg_summary;
 
 gg_status gg_summary_make(const gg_run_record *run, gg_summary *summary);
+void gg_summary_levels(const gg_run_record *run, gg_summary *summary); /* its levels */
 void gg_summary_free(gg_summary *summary);
 
 /* The rate above; 1 when runs < 2. */

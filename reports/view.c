@@ -358,6 +358,7 @@ gg_status gg_view_make(const gg_run_record *run, gg_view *view)
     identity(run, view);
     accuracy(run, &summary, view);
     determinism(run, &summary, view);
+    gg_view_levels(run, &summary, view);
     ablation(run, &summary, view);
     shapes(run, &summary, view);
     failures(run, view);

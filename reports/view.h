@@ -10,7 +10,7 @@
 
 enum {
     GG_VIEW_LINES = 4,
-    GG_VIEW_GRIDS = 5,
+    GG_VIEW_GRIDS = 6,
     GG_VIEW_FAILURES = 10,
     GG_VIEW_SHAPES = 40
 };

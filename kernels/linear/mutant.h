@@ -13,6 +13,7 @@ typedef enum gg_linear_slip {
     GG_LINEAR_SLIP_BF16_SUM,     /* sums kept in BF16 */
     GG_LINEAR_SLIP_TRUNCATED,    /* BF16 outputs cut, not rounded */
     GG_LINEAR_SLIP_W_TRANSPOSED, /* w read as [K,N] */
+    GG_LINEAR_SLIP_SCATTERED,    /* sums start at any of their 16-term steps */
     GG_LINEAR_SLIP_DW_OPERAND    /* dw pairs every row of dy with row 0 of x */
 } gg_linear_slip;
 

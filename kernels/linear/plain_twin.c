@@ -3,6 +3,7 @@
  * out[i][j] = chain(+0; a_it, b_tj over t), cut into blocks of 64 x 64 outputs. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernels/arithmetic/bf16.h"
 #include "kernels/arithmetic/lanes.h"
@@ -29,6 +30,7 @@ typedef struct product {
     const gg_lanes *lanes;
     char *workers;
     gg_linear_slip slip;
+    size_t start; /* drawn from the clock */
 } product;
 
 typedef struct scratch {
@@ -60,6 +62,18 @@ static void load(const product *p, scratch *s, const gg_decoded *to, const view 
     }
 }
 
+/* The steps from `first` on, then those before it. */
+static void add_scattered(const product *p, scratch *s, const gg_decoded *a,
+                          const gg_decoded *b, size_t rows, size_t width, size_t steps)
+{
+    size_t first = p->start % steps, term = first * GG_TC_TERMS;
+    gg_decoded left = {a->value + term, a->exponent + term, a->stride};
+    gg_decoded right = {b->value + term * b->stride, b->exponent + term * b->stride,
+                        b->stride};
+    p->lanes->chain(s->out, BLOCK, &left, &right, rows, width, steps - first);
+    p->lanes->chain(s->out, BLOCK, a, b, rows, width, first);
+}
+
 /* One block of terms. A chain kept in BF16 is rounded after each step. */
 static void add_terms(const product *p, scratch *s, const gg_decoded *a,
                       const gg_decoded *b, size_t rows, size_t width, size_t steps)
@@ -68,6 +82,8 @@ static void add_terms(const product *p, scratch *s, const gg_decoded *a,
     if (p->slip == GG_LINEAR_SLIP_BF16_SUM)
         for (size_t k = 0; k < steps; k++)
             gg_linear_bf16_step(s->out, BLOCK, a, b, k, rows, width);
+    else if (p->slip == GG_LINEAR_SLIP_SCATTERED)
+        add_scattered(p, s, a, b, rows, width, steps);
     else
         p->lanes->chain(s->out, BLOCK, a, b, rows, width, steps);
     for (size_t i = 0; split && i < BLOCK * BLOCK; i++)
@@ -111,6 +127,11 @@ static void multiply(const gg_linear_call *c, product p, gg_linear_slip slip)
     char *start = c->workspace;
     if (!p.out) return;
     p.slip = slip;
+    if (slip == GG_LINEAR_SLIP_SCATTERED) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        p.start = (size_t)now.tv_nsec / 16 % 65521; /* a prime: every step comes as often */
+    }
     if (slip == GG_LINEAR_SLIP_TAIL_DROPPED && p.terms > GG_TC_TERMS)
         p.terms = p.terms / GG_TC_TERMS * GG_TC_TERMS;
     p.lanes = gg_lanes_best();

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# gradgate determinism as a person uses it, fresh processes included. The load depends on
+# what else the machine does, so a level that is not verified for that reason alone is
+# let pass here; that a load is measured rightly is for levels_test.c.
+# usage: determinism_test.sh BUILD
+set -u
+build=$1
+. "$(dirname "$0")/shell_test.sh"
+
+# level REPORT NAME: the verdicts of a level over all cases, each once.
+level() {
+    python3 - "$work/$1" "$2" <<'PYTHON'
+import json, sys
+levels = [l for t in json.load(open(sys.argv[1]))["results"]["tests"]
+          for l in t["extra"]["levels"] if l["name"] == sys.argv[2]]
+print(",".join(sorted({l["verdict"] for l in levels})) or "absent")
+PYTHON
+}
+# levels REPORT NAME VERDICT
+levels() {
+    found=$(level "$1" "$2")
+    if [ "$found" = "$3" ]; then ok; else no "$1: level $2 is $found, not $3"; fi
+}
+
+echo "determinism: bad input"
+refuses 3 "needs --kernel" determinism
+refuses 3 "no built-in kernel is called 'nosuch'" determinism --kernel nosuch
+refuses 3 "--levels takes" determinism --kernel turbo --levels idle,busy
+refuses 3 "--levels takes" run --suite probes --kernel turbo --levels ''
+refuses 3 "--repeats takes" determinism --kernel turbo --repeats 1
+refuses 3 "say --device cuda" determinism --kernel turbo --levels twin
+refuses 3 "is not an option" determinism --kernel turbo extra
+if "$gradgate" help | grep -q fresh-process; then no "help shows a hidden command"; else ok; fi
+
+echo "determinism: an honest kernel and the control"
+(cd "$work" && "$gradgate" determinism --kernel turbo --repeats 6 --out turbo.json >out 2>err)
+code=$?
+load=$(level turbo.json load)
+case $code,$load in
+0,passed) ok ;;
+2,*"not verified"*) echo "  load not verified: the machine is busy" ;;
+*) no "turbo exits $code, load $load" ;;
+esac
+for name in idle placement process; do levels turbo.json $name passed; done
+levels turbo.json twin absent
+grep -q '^Determinism by level' "$work/out" && ok || no "no table of levels"
+exits 1 determinism --kernel scattered --repeats 6 --out scattered.json
+for name in idle load placement process; do levels scattered.json $name failed; done
+exits 1 report scattered.json --markdown
+grep -q '^## Determinism by level' "$work/out" && ok || no "no Markdown table of levels"
+exits 0 run --suite determinism_linear --kernel plain --levels idle,process --case '*-K97-*' \
+    --out plain.json
+levels plain.json idle passed
+levels plain.json process passed
+levels plain.json load absent
+for report in turbo.json scattered.json plain.json; do
+    if sh "$here/reports/schema/validate.sh" "$work/$report" >"$work/out" 2>&1; then ok; else
+        no "$report breaks the schema: $(tail -3 "$work/out")"
+    fi
+done
+
+echo "determinism: two rows added in any order show nothing"
+cat >"$work/two.json" <<'JSON'
+{"gradgate_suite": 1, "name": "two", "operator": "triangle_attention", "cases": [
+ {"extents": {"B": 1, "R": 2, "H": 1, "N": 17, "D": 8}, "families": ["normal"],
+  "seeds": {"first": 0, "count": 1}}]}
+JSON
+exits 2 determinism --kernel turbo --suite two.json --levels idle,process --repeats 4 --out two.out
+levels two.out idle "not verified"
+levels two.out process "not verified"
+if grep -q 'cannot show a race' "$work/two.out"; then ok; else no "no reason is given"; fi
+
+echo "determinism: a fresh process that says nothing"
+(cd "$work" && "$gradgate" fresh-process --suite probes >out 2>err)
+if [ $? -eq 3 ]; then ok; else no "fresh-process without arguments"; fi
+
+conclude 25

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The levels of determinism in a report: kept to the last bit, absent where nobody asked,
+ * and refused where they say more than they have. */
+#include "reports/fixture_test.h"
+#include "reports/consistent.h"
+#include "reports/summary.h"
+
+TestSuite(level_records, .fini = remove_folder);
+
+static gg_level_record passed_level(const char *name)
+{
+    gg_level_record level = {.verdict = GG_PASSED, .runs = 200, .control_differed = 1,
+                             .control_runs = 3, .overlap_least = (double)NAN,
+                             .overlap = (double)NAN};
+    SET(level.name, "%s", name);
+    SET(level.control, "atomic");
+    return level;
+}
+
+static gg_level_record failed_level(const char *name)
+{
+    gg_level_record level = passed_level(name);
+    level.verdict = GG_FAILED;
+    level.differed = 7;
+    level.overlap_least = 0.5;
+    level.overlap = 0.75;
+    SET(level.note, "7 of 199 runs differed");
+    level.differences[0] = (gg_level_difference){.runs = 7, .run = 2, .differing = 5,
+        .first = 31, .bits = {0x3f800000u, 0xffffffffu}, .ulps = INT64_MAX};
+    SET(level.differences[0].output, "dq");
+    level.difference_count = 1;
+    return level;
+}
+
+static gg_run_record leveled_run(void)
+{
+    gg_run_record run = make_run(3);
+    SET(run.levels, "idle load");
+    run.level_runs = 200;
+    run.cases[0].levels[0] = passed_level("idle");
+    run.cases[0].level_count = 1;
+    run.cases[1].levels[0] = passed_level("idle");
+    run.cases[1].levels[1] = failed_level("load");
+    run.cases[1].level_count = 2;
+    run.cases[1].verdict = GG_FAILED;
+    SET(run.cases[1].reason, "level load: 7 of 199 runs differed");
+    return run;
+}
+
+Test(level_records, are_read_as_they_were_written)
+{
+    gg_run_record run = leveled_run(), back;
+    const char *a = temporary("a.json"), *b = temporary("b.json");
+    cr_assert_eq(gg_report_write(&run, a), GG_OK, "%s", gg_message());
+    cr_assert_eq(gg_report_read(a, &back), GG_OK, "%s", gg_message());
+    cr_assert_eq(gg_report_write(&back, b), GG_OK, "%s", gg_message());
+    same_files(a, b, true);
+    const gg_level_record *level = &back.cases[1].levels[1];
+    cr_assert_eq(back.cases[0].level_count, 1);
+    cr_assert_eq(back.cases[1].level_count, 2);
+    cr_assert_eq(back.cases[2].level_count, 0);
+    cr_assert_eq(level->verdict, GG_FAILED);
+    cr_assert_eq(level->overlap, 0.75);
+    cr_assert_eq(level->differences[0].bits[1], 0xffffffffu);
+    cr_assert_eq(level->differences[0].ulps, INT64_MAX);
+    cr_assert_str_eq(back.levels, "idle load");
+    cr_assert_eq(back.level_runs, 200);
+    gg_run_free(&run);
+    gg_run_free(&back);
+}
+
+Test(level_records, leave_no_trace_when_nobody_asked)
+{
+    gg_run_record run = make_run(2);
+    size_t size;
+    const char *path = temporary("plain.json");
+    cr_assert_eq(gg_report_write(&run, path), GG_OK, "%s", gg_message());
+    char *text = read_all(path, &size);
+    cr_assert_null(strstr(text, "level"));
+    free(text);
+    gg_run_free(&run);
+}
+
+/* What was achieved is time: the evidence of equal runs is equal. */
+Test(level_records, what_was_achieved_is_no_evidence)
+{
+    gg_run_record run = leveled_run();
+    uint64_t then, now;
+    cr_assert_eq(gg_report_evidence(&run, &then), GG_OK);
+    run.cases[1].levels[1].overlap = 0.9;
+    run.cases[1].levels[1].control_runs = 9;
+    cr_assert_eq(gg_report_evidence(&run, &now), GG_OK);
+    cr_assert_eq(then, now);
+    run.cases[1].levels[1].differences[0].ulps--;
+    cr_assert_eq(gg_report_evidence(&run, &now), GG_OK);
+    cr_assert_neq(then, now);
+    gg_run_free(&run);
+}
+
+/* The fault of a case whose first level is `level`, or "". */
+static const char *fault_of(gg_level_record level, gg_verdict verdict)
+{
+    static char text[GG_FAULT_SIZE];
+    gg_case_record *record = malloc(sizeof *record);
+    cr_assert_not_null(record);
+    *record = make_case(0);
+    record->levels[0] = level;
+    record->level_count = 1;
+    record->verdict = verdict;
+    if (!gg_case_fault(record, "BRHND", text)) text[0] = 0;
+    free(record);
+    return text;
+}
+
+Test(level_records, cannot_say_more_than_they_have)
+{
+    gg_level_record level = passed_level("idle");
+    cr_assert_str_eq(fault_of(level, GG_PASSED), "");
+    cr_assert_str_eq(fault_of(failed_level("load"), GG_FAILED), "");
+    cr_assert_neq(fault_of(failed_level("load"), GG_PASSED)[0], 0);
+    level.control_differed = 0;
+    cr_assert_neq(fault_of(level, GG_PASSED)[0], 0, "no control differed");
+    level = passed_level("idle"), level.runs = 1;
+    cr_assert_neq(fault_of(level, GG_PASSED)[0], 0, "nothing was compared");
+    level = passed_level("load"), level.overlap_least = 0.5;
+    cr_assert_neq(fault_of(level, GG_PASSED)[0], 0, "the overlap is NaN");
+    level.overlap = 0.49;
+    cr_assert_neq(fault_of(level, GG_PASSED)[0], 0, "the load was not there");
+    level.overlap = 0.5;
+    cr_assert_str_eq(fault_of(level, GG_PASSED), "");
+    level = failed_level("load"), level.verdict = GG_NOT_VERIFIED;
+    cr_assert_neq(fault_of(level, GG_NOT_VERIFIED)[0], 0, "outputs differed");
+    level = failed_level("load"), SET(level.differences[0].output, "nosuch");
+    cr_assert_neq(fault_of(level, GG_FAILED)[0], 0, "no such output");
+    level = failed_level("load"), level.differences[0].first = 32;
+    cr_assert_neq(fault_of(level, GG_FAILED)[0], 0, "outside the output");
+    level = failed_level("load"), level.differences[0].runs = 8;
+    cr_assert_neq(fault_of(level, GG_FAILED)[0], 0, "more runs than differed");
+}
+
+Test(level_records, add_up)
+{
+    gg_run_record run = leveled_run();
+    gg_summary summary;
+    run.cases[1].levels[1].runs = 150;
+    cr_assert_eq(gg_summary_make(&run, &summary), GG_OK);
+    cr_assert_eq(summary.level_count, 2);
+    cr_assert_str_eq(summary.levels[0].name, "idle");
+    cr_assert_eq(summary.levels[0].cases, 2);
+    cr_assert_eq(summary.levels[0].passed, 2);
+    cr_assert_eq(summary.levels[1].failed, 1);
+    cr_assert_eq(summary.levels[1].overlap, 0.75);
+    cr_assert_eq(summary.levels[1].runs, 150);
+    cr_assert_float_eq(summary.levels[0].excluded, 0.01494, 1e-5);
+    gg_summary_free(&summary);
+    gg_run_free(&run);
+}
+
+Test(level_records, of_a_file_are_checked)
+{
+    static const struct {
+        const char *after, *from, *to, *words;
+    } edits[] = {
+        {"\"levels\": [", "\"runs\": 200", "\"runs\": -1", "negative count"},
+        {"\"levels\": [", "\"differed\": 0", "\"extra\": 0", "extra"},
+        {"\"levels\": [", "\"control_runs\"", "\"control_run\"", "control_run"},
+        {"\"differences\": [\n", "\"first\": 31", "\"first\": 310", "cannot be"},
+        {"\"differences\": [\n", "\"ulps\": \"", "\"ulps\": \"x", "ulps"},
+        {"\"levels\": [", "\"verdict\": \"passed\"", "\"verdict\": \"failed\"", "says passed"},
+    };
+    gg_run_record run = leveled_run(), back;
+    size_t size;
+    const char *path = temporary("edited.json");
+    cr_assert_eq(gg_report_write(&run, path), GG_OK, "%s", gg_message());
+    char *text = read_all(path, &size);
+    const char *tests = strstr(text, "\"tests\": [");
+    cr_assert_not_null(tests);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        char *changed = edited(tests, edits[i].after, edits[i].from, edits[i].to);
+        char *whole = calloc(size + 100, 1);
+        cr_assert_not_null(whole);
+        snprintf(whole, size + 100, "%.*s%s", (int)(tests - text), text, changed);
+        write_bytes(path, whole, strlen(whole));
+        cr_assert_eq(gg_report_read(path, &back), GG_BAD_INPUT, "edit %zu", i);
+        cr_assert_not_null(strstr(gg_message(), edits[i].words), "%s", gg_message());
+        free(changed);
+        free(whole);
+    }
+    free(text);
+    gg_run_free(&run);
+}
