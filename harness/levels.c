@@ -126,7 +126,7 @@ static bool go_on(gg_level level, const shared_time *all, const shared_time *cou
 {
     if (counted->runs >= runs) return false;
     if (level != GG_LEVEL_LOAD) return true;
-    if (counted->runs == 0 && all->runs >= 3 && all->seconds > 1) return false;
+    if (counted->runs == 0 && all->runs >= 3 && all->seconds > 5) return false;
     return all->runs < TRIES_A_RUN * runs + TRIES_MORE;
 }
 
