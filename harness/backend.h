@@ -29,6 +29,7 @@ typedef struct gg_backend {
     const char *name;     /* "host", "cuda" */
     DLDeviceType device;
     int ordinal;
+    int visible;          /* GPUs that this process could open; 0 on the host */
     int threads;          /* host threads for host work */
     void *stream;         /* cudaStream_t */
     size_t cache_bytes;   /* last-level cache before memory, 0: not known */

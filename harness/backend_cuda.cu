@@ -332,6 +332,7 @@ gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend)
     backend->name = "cuda";
     backend->device = kDLCUDA;
     backend->ordinal = ordinal;
+    backend->visible = count;
     backend->stream = stream;
     describe(p, backend);
     backend->alloc = cuda_alloc;

@@ -287,15 +287,45 @@ bool gg_plan_certifies(const gg_plan *plan, int index)
     return want > 0 && (index == 0 || (index * want) / count != ((index - 1) * want) / count);
 }
 
-void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record)
+static gg_status digest_case(gg_trial *t, gg_case_record *record)
+{
+    const gg_backend *b = t->plan->backend;
+    void *scratch = NULL;
+    gg_trial_describe(t, t->what->extent, gg_trial_present(t->what, t->op));
+    GG_TRY(gg_trial_allocate(t, true, &scratch));
+    GG_TRY(gg_trial_draw(t, t->what->seed, scratch));
+    GG_TRY(gg_trial_digest_inputs(t, &record->input_digest));
+    GG_TRY(gg_trial_run(t, t->first, gg_trial_poison(0)));
+    open_outputs(t, record);
+    record->runs = 1;
+    for (int o = 0; o < t->outputs; o++)
+        GG_TRY(b->digest(b, t->first[o], gg_tensor_bytes(&t->output[o]),
+                         &record->outputs[o].digest));
+    return GG_OK;
+}
+
+static gg_trial begin(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record)
 {
     const gg_case *what = &plan->suite->cases[index];
-    double start = gg_seconds();
-    gg_trial t = {.plan = plan, .op = plan->suite->op, .what = what, .arena = arena};
     *record = (gg_case_record){.index = index, .seed = what->seed};
     snprintf(record->id, sizeof record->id, "%s", what->id);
     snprintf(record->family, sizeof record->family, "%s", what->family->name);
     memcpy(record->extent, what->extent, sizeof record->extent);
+    return (gg_trial){.plan = plan, .op = plan->suite->op, .what = what, .arena = arena};
+}
+
+void gg_case_digest(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record)
+{
+    gg_trial t = begin(plan, index, arena, record);
+    if (digest_case(&t, record) == GG_OK) return;
+    record->output_count = 0;
+    snprintf(record->reason, sizeof record->reason, "%s", gg_message());
+}
+
+void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record)
+{
+    double start = gg_seconds();
+    gg_trial t = begin(plan, index, arena, record);
     if (measure_case(&t, index, record) != GG_OK) {
         record->output_count = record->level_count = 0;
         record->verdict = GG_NOT_VERIFIED;

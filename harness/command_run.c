@@ -13,7 +13,7 @@
 static const gg_option options[] = {
     GG_OPTION_SUITE,
     GG_OPTION_KERNEL,
-    GG_OPTION_DEVICE,
+    {"device", 'd', "DEVICE", "host (default), cuda, cuda:I, cuda:I,J or cuda:all"},
     GG_OPTION_REPEATS,
     GG_OPTION_LEVELS,
     {"case", 'c', "GLOB", "only the cases whose id matches"},
@@ -75,20 +75,23 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
     return GG_OK;
 }
 
-/* A parent (harness/crew.c) puts "--serve=DEVICE,THREADS" first: what this worker has of
+/* A parent (harness/crew.c) puts "--serve=DEVICE,THREADS[,shared]" first: what this worker has of
  * its own; the other arguments are the parent's. */
 static gg_status serve(int argc, char **argv, gg_run_options *o)
 {
-    char *text = argv[1] + strlen(serve_option), *comma = strrchr(text, ',');
+    char *text = argv[1] + strlen(serve_option), *comma = strchr(text, ','), *shared;
     int threads = 0;
     if (comma == NULL)
         return gg_fail(GG_BAD_INPUT, "--serve is for gradgate's own worker processes");
     *comma = '\0';
+    shared = strchr(comma + 1, ',');
+    if (shared != NULL) *shared = '\0';
     argv[1] = argv[0];
     GG_TRY(parse(argc - 1, argv + 1, o));
     GG_TRY(gg_parse_int("serve", comma + 1, 1, 256, &threads));
     o->device = text;
     o->threads = threads;
+    o->shares = shared != NULL;
     return GG_OK;
 }
 
@@ -125,7 +128,9 @@ const gg_command gg_command_run = {
         "kept in FILE.journal until the report is there: after a crash or kill, --resume goes\n"
         "on. On a GPU, or with --workers, the cases run in a process of their own: a kernel\n"
         "that crashes, ends its process or hangs loses the case that it was running and no\n"
-        "other. Two runs of one build on one kind of device give equal reports, but for the\n"
-        "fields of time and place.\n",
+        "other. With several GPUs or workers, whoever is free gets the next case; at least six\n"
+        "cases and every twentieth run on each of them and must give equal bits. Two runs of\n"
+        "one build on one kind of device give equal reports, but for the fields of time and\n"
+        "place.\n",
     .run = run_suite,
 };

@@ -5,18 +5,15 @@
 #ifndef HARNESS_CREW_H
 #define HARNESS_CREW_H
 
-#include "harness/run.h"
+#include "harness/deal.h"
 
-enum { GG_MAX_WORKERS = 64 };
+enum { GG_MAX_WORKERS = GG_MAX_DEVICES };
 
 /* Workers that were lost one after the other, without a case in between that went well,
  * before a place is given up: what is left is not verified then, not tried for days. */
 enum { GG_LOSSES_IN_A_ROW = 20 };
 
 typedef struct gg_crew gg_crew;
-
-/* Takes a finished case, in any order; a status other than GG_OK ends the work. */
-typedef gg_status gg_finish(void *context, const gg_case_record *record);
 
 /* Starts the workers and waits until all can work. `run` gets what they say about it,
  * which must be the same. Otherwise the first one's reason is the status. */

@@ -50,4 +50,8 @@ bool gg_plan_certifies(const gg_plan *plan, int index);
  * verified, with the reason); the arena is reused from case to case. */
 void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record);
 
+/* Runs the kernel once and keeps the digests of inputs and outputs alone; nothing is
+ * judged, so the record reads "not verified". */
+void gg_case_digest(const gg_plan *plan, int index, gg_arena *arena, gg_case_record *record);
+
 #endif

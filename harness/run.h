@@ -12,7 +12,7 @@ typedef struct gg_run_options {
     const char *kernel;   /* as harness/candidate.h finds it */
     const gg_kernel *own; /* a kernel of the caller's instead; NULL: none */
     const char *limits_of; /* a built-in kernel whose limits hold; NULL: its own */
-    const char *device;   /* "host", "cuda", "cuda:1" */
+    const char *device;   /* "host", "cuda", "cuda:1", "cuda:0,2", "cuda:all" */
     const char *glob;     /* of case ids; NULL: all */
     const char *out;      /* path of the report; NULL: none, and no journal */
     const char *ablate;   /* feature; NULL: the kernel's first; "none" */
@@ -26,6 +26,7 @@ typedef struct gg_run_options {
     int argc;
     char **argv;
     int workers;          /* on the host; 0: this process does the work */
+    bool shares;          /* `threads` are for all GPUs of this host together */
     int timeout;          /* seconds for a call of the kernel; 0: from what a case costs */
     gg_observer *observe; /* of each case (harness/plan.h); NULL: nobody */
     void *observer;

@@ -24,10 +24,11 @@ static bool say_and_free(char *line)
     return said;
 }
 
-/* The number on the parent's next line; false when it has gone or speaks otherwise. */
-static bool next_case(int *index)
+/* The parent's next line, "case I" or "digest I"; false when it has gone or speaks
+ * otherwise. */
+static bool next_task(int *index, bool *digests_only)
 {
-    char text[16], *end;
+    char text[32], rest;
     size_t used = 0;
     while (used < sizeof text) {
         ssize_t got = read(GG_WORKER_FD, text + used, 1);
@@ -36,20 +37,20 @@ static bool next_case(int *index)
         if (text[used] == '\n') break;
         used++;
     }
-    if (used == 0 || used == sizeof text) return false;
+    if (used == sizeof text) return false;
     text[used] = '\0';
-    *index = (int)strtol(text, &end, 10);
-    return *end == '\0';
+    *digests_only = sscanf(text, "digest %d%c", index, &rest) == 1;
+    return *digests_only || sscanf(text, "case %d%c", index, &rest) == 1;
 }
 
 /* After a CUDA error that stays, a process measures nothing more; another one can. */
 static bool is_usable(const gg_session *s) { return s->backend.finish(&s->backend) == GG_OK; }
 
-static bool serve_case(const gg_session *s, int index, gg_arena *arena, gg_run_record *run,
-                       gg_case_record *record)
+static bool serve_case(const gg_session *s, int index, bool digests_only, gg_arena *arena,
+                       gg_run_record *run, gg_case_record *record)
 {
     if (index < 0 || index >= s->suite.count) return false;
-    gg_case_run(&s->plan, index, arena, record);
+    (digests_only ? gg_case_digest : gg_case_run)(&s->plan, index, arena, record);
     bool usable = record->verdict == GG_PASSED || is_usable(s);
     return say_and_free(gg_wire_case(run, record)) && usable;
 }
@@ -60,16 +61,18 @@ int gg_serve(const gg_run_options *options)
     gg_run_record run;
     gg_case_record *record = malloc(sizeof *record);
     int index;
+    bool digests;
     gg_watch_open(GG_WORKER_FD);
     gg_watch_kernel("its loading"); /* a foreign kernel's constructors run now */
     gg_status status = gg_session_open(options, &session, &run);
     gg_watch_harness();
     if (status == GG_OK && record == NULL)
         status = gg_fail(GG_NO_MEMORY, "no memory for a case record");
-    bool usable = say_and_free(gg_wire_hello(status, gg_message(), &run));
+    bool usable = say_and_free(gg_wire_hello(status, gg_message(), &run,
+                                             session.backend.visible));
     gg_arena arena = {.backend = &session.backend};
-    while (status == GG_OK && usable && say("ready\n") && next_case(&index))
-        usable = serve_case(&session, index, &arena, &run, record);
+    while (status == GG_OK && usable && say("ready\n") && next_task(&index, &digests))
+        usable = serve_case(&session, index, digests, &arena, &run, record);
     gg_arena_free(&arena);
     gg_session_close(&session);
     free(record);

@@ -157,6 +157,8 @@ gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_r
     *run = (gg_run_record){.count = 0};
     GG_TRY(gg_suite_load(options->suite, &s->suite));
     GG_TRY(gg_backend_open(options->device, threads, &s->backend));
+    if (options->shares && s->backend.visible > 0)
+        s->backend.threads = (threads + s->backend.visible - 1) / s->backend.visible;
     GG_TRY(find_kernel(options, s));
     GG_TRY(find_ablated(options, plan->kernel, &plan->ablated));
     GG_TRY(choose_levels(options, s));

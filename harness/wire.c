@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness/wire.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,16 @@
 static const char source[] = "worker process";
 
 static void write_hello(gg_json_out *out, gg_status status, const char *message,
-                        const gg_run_record *run)
+                        const gg_run_record *run, int gpus)
 {
     gg_out_open(out, NULL, '{');
     gg_out_integer(out, "status", status);
     gg_out_name(out, "message", status == GG_OK ? "" : message);
     if (status == GG_OK) {
+        gg_out_integer(out, "gpus", gpus);
         gg_identity_write(out, run);
         gg_out_open(out, "place", '{');
-        gg_fields_write(out, gg_place_fields, &run->place);
+        gg_place_write(out, &run->place);
         gg_out_close(out);
     }
     gg_out_close(out);
@@ -50,11 +52,11 @@ static char *close_line(line *l)
     return NULL;
 }
 
-char *gg_wire_hello(gg_status status, const char *message, const gg_run_record *run)
+char *gg_wire_hello(gg_status status, const char *message, const gg_run_record *run, int gpus)
 {
     line l;
     if (!open_line(&l)) return NULL;
-    write_hello(&l.out, status, message, run);
+    write_hello(&l.out, status, message, run, gpus);
     return close_line(&l);
 }
 
@@ -66,29 +68,30 @@ char *gg_wire_case(const gg_run_record *run, const gg_case_record *record)
     return close_line(&l);
 }
 
-static gg_status read_hello(gg_json_in *in, const cJSON *hello, gg_run_record *run)
+static gg_status read_hello(gg_json_in *in, const cJSON *hello, gg_run_record *run, int *gpus)
 {
-    static const char *const keys[] = {"status", "message", "?run", "?limits", "?place",
+    static const char *const keys[] = {"status", "message", "?gpus", "?run", "?limits", "?place",
                                        NULL};
     char message[1024];
-    int64_t status;
+    int64_t status, visible;
     GG_TRY(gg_in_keys(in, hello, keys));
     GG_TRY(gg_in_integer(in, hello, "status", GG_OK, GG_INTERNAL, &status));
     GG_TRY(gg_in_text(in, hello, "message", message, sizeof message));
     if (status != GG_OK) return gg_fail((gg_status)status, "%s", message);
+    GG_TRY(gg_in_integer(in, hello, "gpus", 0, INT_MAX, &visible));
+    *gpus = (int)visible;
     GG_TRY(gg_identity_read(in, hello, run));
-    return gg_fields_read(in, gg_in_get(hello, "place"), gg_place_fields, NULL,
-                          &run->place);
+    return gg_place_read(in, gg_in_get(hello, "place"), &run->place);
 }
 
-gg_status gg_wire_read_hello(const char *text, size_t length, gg_run_record *run)
+gg_status gg_wire_read_hello(const char *text, size_t length, gg_run_record *run, int *gpus)
 {
     gg_json_in in = {.file = source};
     *run = (gg_run_record){.count = 0};
     GG_TRY(gg_scan_text(source, 1, text, length));
     cJSON *hello = cJSON_ParseWithLengthOpts(text, length + 1, NULL, 1);
     if (hello == NULL) return gg_in_refuse(&in, "cannot be parsed as JSON");
-    gg_status status = read_hello(&in, hello, run);
+    gg_status status = read_hello(&in, hello, run, gpus);
     cJSON_Delete(hello);
     return status;
 }

@@ -8,13 +8,14 @@
 
 /* A line with its newline, for the caller to free; NULL when there is no memory. The
  * first: everything about the run that is known before the first case, or, when `status`
- * is not GG_OK, why there is none. */
-char *gg_wire_hello(gg_status status, const char *message, const gg_run_record *run);
+ * is not GG_OK, why there is none. `gpus` are those that the worker could have opened. */
+char *gg_wire_hello(gg_status status, const char *message, const gg_run_record *run,
+                    int gpus);
 char *gg_wire_case(const gg_run_record *run, const gg_case_record *record);
 
 /* Reads `length` bytes, NUL-terminated, of a line without its newline. The first returns
  * the worker's own status, with its message. */
-gg_status gg_wire_read_hello(const char *text, size_t length, gg_run_record *run);
+gg_status gg_wire_read_hello(const char *text, size_t length, gg_run_record *run, int *gpus);
 gg_status gg_wire_read_case(const char *text, size_t length, const char *symbols,
                             gg_case_record *record);
 

@@ -6,7 +6,8 @@
  *
  * Lines of the worker, in order (harness/serve.c writes them):
  *   {...}         once, when it is ready to work: what it is (harness/wire.h)
- *   ready         it waits for a case; its parent then sends the case's number
+ *   ready         it waits for a case; its parent then sends "case I" or "digest I"
+ *                 (harness/deal.h), with I the case's index in the suite
  *   kernel NAME   a call of the kernel has started
  *   harness       the call is over
  *   {...}         the record of the case; `ready` follows, unless the device broke */

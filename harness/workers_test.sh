@@ -39,6 +39,12 @@ exits 0 $run $few --out one.json --workers 1
 exits 0 $run $few --out two.json --workers 2
 equal "$work/whole.json" "$work/one.json"
 equal "$work/whole.json" "$work/two.json"
+if grep -q '2 devices: .*; 6 cases on all of them: 0 differ' "$work/out"; then ok; else
+    no "bits were not compared across workers: $(sed -n 5p "$work/out")"
+fi
+if sh "$here/reports/schema/validate.sh" "$work/two.json" >"$work/out" 2>&1; then ok; else
+    no "two.json breaks the schema: $(tail -3 "$work/out")"
+fi
 if ls "$work"/*.journal >/dev/null 2>&1; then no "a journal is left"; else ok; fi
 
 echo "a kernel that breaks its process loses one case"
@@ -49,6 +55,16 @@ breaks exit 1 failed "ended with exit code 0 in forward" --workers 1
 breaks kill 2 'not verified' "ended with SIGKILL in forward" --workers 2
 breaks child 1 failed "ended with SIGABRT in forward" --workers 1
 breaks hang 1 failed "no answer from the kernel's forward within 1 s" --workers 2 --timeout 1
+
+echo "bits that depend on the process turn the check red, and only across processes"
+(cd "$work" && PLANT=pid "$breaking" $run $few --out one.json --workers 1 >out 2>err)
+one=$?
+(cd "$work" && PLANT=pid "$breaking" $run $few --out two.json --workers 2 >out 2>err)
+two=$?
+red=$(grep -c '"message": "dbias across: bits differ on 1 of 2 devices: host:' "$work/two.json")
+if [ "$one" -eq 0 ] && [ "$two" -eq 1 ] && [ "$red" -eq 6 ]; then ok; else
+    no "other bits in another process: exits $one and $two, $red cases red"
+fi
 
 echo "what a kernel prints is not in the report's channel"
 (cd "$work" && PLANT=noise "$breaking" $run $few --workers 1 >out 2>err)
@@ -97,6 +113,11 @@ equal "$work/whole.json" "$work/orphan.json"
 echo "bad input"
 refuses 3 "--workers takes" $run --workers 0
 refuses 3 "--timeout takes" $run --timeout soon
+refuses 3 "--workers is for --device host" $run --device cuda --workers 2
+refuses 3 "unknown devices 'cuda:0,'" $run --device cuda:0,
+refuses 3 "unknown devices 'cuda:0,x'" $run --device cuda:0,x
+refuses 3 "names cuda:1 twice" $run --device cuda:1,0,1
+refuses 3 "unknown device" $run --device cuda:everything-there-is
 refuses 3 "own worker processes" run --serve=host $few
 refuses 3 "no kernel 'fast'" run --suite smoke600 --kernel fast --device host --workers 2
 refuses 3 "nosuch" run --suite nosuch --kernel turbo --device host --workers 2

@@ -86,8 +86,11 @@ void gg_case_write(gg_json_out *out, const char *symbols, const gg_case_record *
     if (record->reason[0])
         gg_out_text(out, "message", record->reason, sizeof record->reason);
     if (time) gg_out_integer(out, "duration", milliseconds(record->seconds));
+    if (time && record->device[0])
+        gg_out_text(out, "device", record->device, sizeof record->device);
     gg_out_open(out, "extra", '{');
     gg_fields_write(out, gg_case_fields, record);
+    if (time && record->across > 0) gg_out_integer(out, "across", record->across);
     write_list(out, "extent", record->extent, (int)strlen(symbols));
     gg_out_open(out, "outputs", '[');
     for (int i = 0; i < record->output_count; i++)
@@ -205,8 +208,8 @@ static gg_status read_verdict(gg_json_in *in, const cJSON *test, gg_verdict *ver
 static gg_status read_test(gg_json_in *in, const cJSON *test, gg_case_record *record)
 {
     static const char *const keys[] = {"name",     "status",   "rawStatus", "?message",
-                                       "duration", "extra", NULL};
-    static const char *const others[] = {"extent", "outputs", "?levels", NULL};
+                                       "duration", "?device",  "extra", NULL};
+    static const char *const others[] = {"extent", "outputs", "?levels", "?across", NULL};
     GG_TRY(gg_in_keys(in, test, keys));
     GG_TRY(gg_in_text(in, test, "name", record->id, sizeof record->id));
     GG_TRY(read_verdict(in, test, &record->verdict));
@@ -215,9 +218,15 @@ static gg_status read_test(gg_json_in *in, const cJSON *test, gg_case_record *re
     int64_t duration = 0;
     GG_TRY(gg_in_integer(in, test, "duration", 0, MILLISECONDS_MAX, &duration));
     record->seconds = (double)duration / 1000;
+    if (gg_in_get(test, "device"))
+        GG_TRY(gg_in_text(in, test, "device", record->device, sizeof record->device));
     const cJSON *extra = gg_in_get(test, "extra");
     size_t mark = gg_in_enter(in, "extra", 0);
     GG_TRY(gg_fields_read(in, extra, gg_case_fields, others, record));
+    int64_t across = 0;
+    if (gg_in_get(extra, "across"))
+        GG_TRY(gg_in_integer(in, extra, "across", 2, GG_MAX_DEVICES, &across));
+    record->across = (int)across;
     int extents = 0;
     GG_TRY(read_list(in, extra, "extent", record->extent, GG_MAX_SYMBOLS, &extents));
     GG_TRY(read_outputs(in, extra, record));

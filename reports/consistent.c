@@ -167,6 +167,10 @@ bool gg_case_fault(const gg_case_record *record, const char *symbols,
     if ((unsigned)record->verdict > GG_FAILED) return SAY("has an impossible verdict");
     if (record->index < 0) return SAY("has index %d", record->index);
     if (record->runs < 0) return SAY("has %d runs", record->runs);
+    if (strnlen(record->device, sizeof record->device) == sizeof record->device)
+        return SAY("has an endless device");
+    if (record->across != 0 && (record->across < 2 || record->across > GG_MAX_DEVICES))
+        return SAY("says it was compared across %d devices", record->across);
     for (size_t i = symbols ? strlen(symbols) : 0; symbols && i < GG_MAX_SYMBOLS; i++)
         if (record->extent[i] != 0)
             return SAY("has more extents than the symbols %s", symbols);
@@ -222,7 +226,11 @@ bool gg_run_fault(const gg_run_record *run, char text[GG_FAULT_SIZE])
 {
     const char *unfit = gg_fields_unfit(gg_run_fields, run);
     if (!unfit) unfit = gg_fields_unfit(gg_place_fields, &run->place);
+    for (int i = 0; !unfit && i < run->place.device_count && i < GG_MAX_DEVICES; i++)
+        unfit = gg_fields_unfit(gg_device_fields, &run->place.devices[i]);
     if (unfit) return SAY("the run has an impossible %s", unfit);
+    if (run->place.device_count < 0 || run->place.device_count > GG_MAX_DEVICES)
+        return SAY("the run has %d devices", run->place.device_count);
     if (run->limit_count < 0 || run->limit_count > GG_MAX_OUTPUTS)
         return SAY("the run has %d limits", run->limit_count);
     if (run->count < 0 || strlen(run->symbols) > GG_MAX_SYMBOLS)

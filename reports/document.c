@@ -41,6 +41,37 @@ gg_status gg_identity_read(gg_json_in *in, const cJSON *object, gg_run_record *r
     return GG_OK;
 }
 
+void gg_place_write(gg_json_out *out, const gg_place *place)
+{
+    gg_fields_write(out, gg_place_fields, place);
+    if (place->device_count == 0) return;
+    gg_out_open(out, "devices", '[');
+    for (int i = 0; i < place->device_count; i++) {
+        gg_out_open_line(out, NULL, '{');
+        gg_fields_write(out, gg_device_fields, &place->devices[i]);
+        gg_out_close(out);
+    }
+    gg_out_close(out);
+}
+
+gg_status gg_place_read(gg_json_in *in, const cJSON *object, gg_place *place)
+{
+    static const char *const others[] = {"?devices", NULL};
+    GG_TRY(gg_fields_read(in, object, gg_place_fields, others, place));
+    if (!gg_in_get(object, "devices")) return GG_OK;
+    GG_TRY(gg_in_array(in, object, "devices", 1, GG_MAX_DEVICES, &place->device_count));
+    const cJSON *item;
+    int i = 0;
+    size_t mark = gg_in_enter(in, "devices", 0);
+    cJSON_ArrayForEach(item, gg_in_get(object, "devices")) {
+        size_t inner = gg_in_enter(in, NULL, i);
+        GG_TRY(gg_fields_read(in, item, gg_device_fields, NULL, &place->devices[i++]));
+        gg_in_leave(in, inner);
+    }
+    gg_in_leave(in, mark);
+    return GG_OK;
+}
+
 static void write_case_name(gg_json_out *out, const char *key, const gg_run_record *run,
                             int at)
 {

@@ -16,6 +16,10 @@ void gg_identity_write(gg_json_out *out, const gg_run_record *run);
 /* Reads the two keys from `object`. */
 gg_status gg_identity_read(gg_json_in *in, const cJSON *object, gg_run_record *run);
 
+/* The members of an object: where and when. */
+void gg_place_write(gg_json_out *out, const gg_place *place);
+gg_status gg_place_read(gg_json_in *in, const cJSON *object, gg_place *place);
+
 /* "summary": {...}, decimals only: figures derived from the cases. */
 void gg_summary_write(gg_json_out *out, const gg_run_record *run,
                       const gg_summary *summary);

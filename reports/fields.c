@@ -41,6 +41,9 @@ const gg_field gg_place_fields[] = {
     PLACE(host_cpu, TEXT), PLACE(host_threads, INT), PLACE(gpu, TEXT),
     PLACE(gpu_uuid, TEXT), PLACE(driver, TEXT), END};
 
+const gg_field gg_device_fields[] = {
+    FIELD(gg_device_record, name, TEXT), FIELD(gg_device_record, gpu_uuid, TEXT), END};
+
 const gg_field gg_limit_fields[] = {
     LIMIT(output, TEXT), LIMIT(rmse_over_floor, EXACT), LIMIT(gauge_p99, EXACT),
     LIMIT(gauge_max, EXACT), END};

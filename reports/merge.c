@@ -185,6 +185,20 @@ static void join_selections(const parts *p, gg_run_record *merged)
     memcpy(merged->selection, text, strlen(text));
 }
 
+/* Devices of all parts, each once. */
+static void join_devices(const gg_place *other, gg_place *place)
+{
+    for (int i = 0; i < other->device_count; i++) {
+        int k = 0;
+        while (k < place->device_count &&
+               (strcmp(place->devices[k].name, other->devices[i].name) != 0 ||
+                strcmp(place->devices[k].gpu_uuid, other->devices[i].gpu_uuid) != 0))
+            k++;
+        if (k == place->device_count && k < GG_MAX_DEVICES)
+            place->devices[place->device_count++] = other->devices[i];
+    }
+}
+
 /* What several places have in common. */
 static void join_places(const parts *p, gg_place *place)
 {
@@ -202,6 +216,7 @@ static void join_places(const parts *p, gg_place *place)
         if (other->host_threads > place->host_threads)
             place->host_threads = other->host_threads;
         place->seconds += other->seconds;
+        join_devices(other, place);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "reports/record.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The enum is in order of birth (zero is "not verified"), not of badness. */
 static int badness(gg_verdict verdict)
@@ -49,4 +50,14 @@ void gg_run_free(gg_run_record *run)
     free(run->cases);
     run->cases = NULL;
     run->count = 0;
+}
+
+bool gg_case_has_failed(const gg_case_record *record, const char *check)
+{
+    for (int o = 0; o < record->output_count; o++)
+        for (int c = 0; c < record->outputs[o].check_count; c++)
+            if (strcmp(record->outputs[o].checks[c].name, check) == 0 &&
+                record->outputs[o].checks[c].verdict == GG_FAILED)
+                return true;
+    return false;
 }

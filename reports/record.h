@@ -20,7 +20,7 @@ gg_verdict gg_verdict_worse(gg_verdict a, gg_verdict b);
 gg_verdict gg_judge(double value, double limit);
 const char *gg_verdict_name(gg_verdict verdict); /* "passed", "failed", "not verified" */
 
-enum { GG_MAX_CHECKS = 24, GG_MAX_FEATURES = 8, GG_MAX_LEVELS = 8 };
+enum { GG_MAX_CHECKS = 24, GG_MAX_FEATURES = 8, GG_MAX_LEVELS = 8, GG_MAX_DEVICES = 64 };
 
 /* One check of one output of one case. It passed when value <= limit. */
 typedef struct gg_check {
@@ -111,13 +111,22 @@ typedef struct gg_case_record {
     int output_count;
     gg_level_record levels[GG_MAX_LEVELS]; /* that were asked for and can be tried here */
     int level_count;
-    double seconds;           /* time field: not compared between equal runs */
+    /* time and place: not compared between equal runs */
+    double seconds;
+    char device[24];          /* that ran it, of several (gg_place.devices); "": the only one */
+    int across;               /* devices whose bits were compared, this one included; 0: none */
 } gg_case_record;
 
 typedef struct gg_limit_record {
     char output[16];
     double rmse_over_floor, gauge_p99, gauge_max;
 } gg_limit_record;
+
+/* One of several devices, or of several worker processes on the host. */
+typedef struct gg_device_record {
+    char name[24]; /* "cuda:1", "host:1" */
+    char gpu_uuid[64];
+} gg_device_record;
 
 /* Where and when: these fields may differ between equal runs; nothing else may. */
 typedef struct gg_place {
@@ -128,6 +137,8 @@ typedef struct gg_place {
     char gpu_uuid[64];
     char driver[64];                /* driver and runtime versions */
     double seconds;
+    gg_device_record devices[GG_MAX_DEVICES];
+    int device_count;               /* 0 when there was one */
 } gg_place;
 
 typedef struct gg_run_record {
@@ -164,6 +175,8 @@ typedef struct gg_run_record {
 /* Worst verdict over the cases; not verified when there is none, or when some are
  * missing although the whole suite was asked for (no selection, one shard). */
 gg_verdict gg_run_verdict(const gg_run_record *run);
+/* Whether a check of that name failed in any output. */
+bool gg_case_has_failed(const gg_case_record *record, const char *check);
 /* Number of cases with a verdict. */
 int gg_run_count(const gg_run_record *run, gg_verdict verdict);
 void gg_run_free(gg_run_record *run);

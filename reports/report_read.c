@@ -172,8 +172,7 @@ static gg_status read_place(gg_json_in *in, const cJSON *environment, gg_place *
     size_t mark = gg_in_enter(in, "environment", 0);
     GG_TRY(gg_in_keys(in, environment, keys));
     size_t inner = gg_in_enter(in, "extra", 0);
-    GG_TRY(gg_fields_read(in, gg_in_get(environment, "extra"), gg_place_fields, NULL,
-                          place));
+    GG_TRY(gg_place_read(in, gg_in_get(environment, "extra"), place));
     gg_in_leave(in, inner);
     gg_in_leave(in, mark);
     return GG_OK;

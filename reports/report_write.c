@@ -47,7 +47,7 @@ static void write_results(gg_json_out *out, const gg_run_record *run,
     write_counts(out, run);
     gg_out_open(out, "environment", '{');
     gg_out_open(out, "extra", '{');
-    gg_fields_write(out, gg_place_fields, &run->place);
+    gg_place_write(out, &run->place);
     gg_out_close(out);
     gg_out_close(out);
     gg_out_open(out, "extra", '{');

@@ -82,6 +82,30 @@ static const char *figure(double value, char text[32])
 
 #define FIGURE(value) figure(value, (char[32]){0})
 
+/* "2 devices: cuda:0 301 cases, cuda:1 299; bits compared across them in 30 cases: ..." */
+static void devices(const gg_run_record *run, char *text, size_t size)
+{
+    int compared = 0, different = 0;
+    size_t used = (size_t)snprintf(text, size, "%d devices:", run->place.device_count);
+    for (int i = 0; i < run->place.device_count && used < size; i++) {
+        const char *name = run->place.devices[i].name;
+        int cases = 0;
+        for (int k = 0; k < run->count; k++)
+            cases += strcmp(run->cases[k].device, name) == 0;
+        used += (size_t)snprintf(text + used, size - used, "%s %s %d", i ? "," : "",
+                                 CLEAN(name), cases);
+    }
+    for (int k = 0; k < run->count; k++) {
+        compared += run->cases[k].across > 0;
+        different += gg_case_has_failed(&run->cases[k], "across");
+    }
+    if (used >= size) return;
+    if (compared == 0) snprintf(text + used, size - used, " cases; bits not compared across them");
+    else
+        snprintf(text + used, size - used, " cases; %d cases on all of them: %d differ",
+                 compared, different);
+}
+
 static void identity(const gg_run_record *run, gg_view *view)
 {
     int passed = gg_run_count(run, GG_PASSED), failed = gg_run_count(run, GG_FAILED);
@@ -115,7 +139,9 @@ static void identity(const gg_run_record *run, gg_view *view)
              known ? "evidence xxh:%016" PRIx64 " (equal for equal runs)"
                    : "evidence unknown",
              evidence);
-    view->line_count = GG_VIEW_LINES;
+    view->line_count = 4;
+    if (run->place.device_count > 1)
+        devices(run, view->lines[view->line_count++], sizeof view->lines[0]);
 }
 
 static const char *family_name(const char *family)

@@ -9,7 +9,7 @@
 #include "reports/summary.h"
 
 enum {
-    GG_VIEW_LINES = 4,
+    GG_VIEW_LINES = 5,
     GG_VIEW_GRIDS = 6,
     GG_VIEW_FAILURES = 10,
     GG_VIEW_SHAPES = 40

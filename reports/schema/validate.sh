@@ -22,7 +22,8 @@ import copy, gzip, json, sys
 import jsonschema
 
 # Absent where there is nothing to say: also in reports from before they were thought of.
-OPTIONAL = ("message", "levels", "level_runs", "bits_map", "error_map")
+OPTIONAL = ("message", "levels", "level_runs", "bits_map", "error_map", "device", "across",
+            "devices")
 
 def load(path):
     with open(path, "rb") as file:
