@@ -55,7 +55,7 @@ static void expect_all(const char *type, const gg_field *fields, const char *els
         members++;
         at += length + 1;
     }
-    cr_assert(members >= 4, "%s: %d members found", type, members);
+    cr_assert(members >= 2, "%s: %d members found", type, members);
     free(text);
 }
 
@@ -63,10 +63,12 @@ Test(fields, every_member_of_a_record_is_stored)
 {
     expect_all("gg_run_record", gg_run_fields,
                " limits limit_count place cases count ");
-    expect_all("gg_place", gg_place_fields, "");
+    expect_all("gg_place", gg_place_fields, " devices device_count ");
+    expect_all("gg_device_record", gg_device_fields, "");
     expect_all("gg_limit_record", gg_limit_fields, "");
     expect_all("gg_case_record", gg_case_fields,
-               " id verdict reason seconds extent outputs output_count levels level_count ");
+               " id verdict reason seconds device across extent outputs output_count levels "
+               "level_count ");
     expect_all("gg_output_record", gg_output_fields,
                " ndim shape checks check_count repeat_bits ");
     expect_all("gg_check", gg_check_fields, "");
