@@ -114,8 +114,7 @@ static gg_status fill_html(const void *run, FILE *file) { return gg_report_html(
 
 static gg_status fill_markdown(const void *run, FILE *file)
 {
-    gg_report_markdown(run, file);
-    return GG_OK;
+    return gg_report_markdown(run, file);
 }
 
 int gg_evidence_write(const gg_evidence *evidence, const char *form, const char *path)
@@ -134,9 +133,10 @@ int gg_evidence_write(const gg_evidence *evidence, const char *form, const char 
                            form));
 }
 
-void gg_evidence_print(const gg_evidence *evidence, FILE *out)
+int gg_evidence_print(const gg_evidence *evidence, FILE *out)
 {
-    if (evidence != NULL && out != NULL) gg_report_table(&evidence->run, out, 0);
+    if (evidence == NULL || out == NULL) return refuse("gg_evidence_print: an argument is NULL");
+    return exit_of(gg_report_table(&evidence->run, out, 0));
 }
 
 int gg_evidence_gate(const gg_evidence *evidence, const gg_evidence *baseline, int exact,
@@ -147,8 +147,9 @@ int gg_evidence_gate(const gg_evidence *evidence, const gg_evidence *baseline, i
     gg_gate *gate = calloc(1, sizeof *gate);
     if (gate == NULL) return exit_of(gg_fail(GG_NO_MEMORY, "no memory for the gate"));
     gg_status status = gg_gate_make(&baseline->run, &evidence->run, exact != 0, NULL, gate);
-    int code = status == GG_OK ? gg_verdict_exit(gate->verdict) : exit_of(status);
-    if (status == GG_OK && out != NULL) gg_gate_table(gate, out, 0);
+    int code = gg_verdict_exit(gate->verdict);
+    if (status == GG_OK && out != NULL) status = gg_gate_table(gate, out, 0);
+    if (status != GG_OK) code = exit_of(status);
     gg_gate_free(gate);
     free(gate);
     return code;

@@ -73,7 +73,7 @@ GG_API int gg_evidence_verdict(const gg_evidence *evidence);
  * The file is there whole or not at all. */
 GG_API int gg_evidence_write(const gg_evidence *evidence, const char *form, const char *path);
 /* The table of 'gradgate run'. */
-GG_API void gg_evidence_print(const gg_evidence *evidence, FILE *out);
+GG_API int gg_evidence_print(const gg_evidence *evidence, FILE *out);
 /* Judges the evidence against a baseline, as 'gradgate gate' does, and prints the rules to
  * `out` (NULL: nowhere). `exact` not 0: a changed bit fails. */
 GG_API int gg_evidence_gate(const gg_evidence *evidence, const gg_evidence *baseline, int exact,
