@@ -141,7 +141,10 @@ static void bits_tile(const gg_page *page)
     char answer[120], basis[200];
     snprintf(answer, sizeof answer, "%d of %d cases gave equal bits", identical, repeated);
     bool equal = identical == repeated;
-    if (equal)
+    if (!repeated)
+        snprintf(basis, sizeof basis, "one run shows no difference; promised: %s",
+                 page->run->promise);
+    else if (equal)
         snprintf(basis, sizeof basis,
                  "%d runs each exclude, at 95 %%, a mismatch rate above %.2g %% for a "
                  "case; "
@@ -222,6 +225,8 @@ static void failures(const gg_page *page)
     if (shown < total)
         fprintf(page->out, "<p class=\"soft\">%d more are in the JSON report.</p>\n",
                 total - shown);
+    fputs("<p class=\"soft\">Why: <code>gradgate case ID --why</code>, with the suite, kernel "
+          "and device of the run, names the element and its largest terms.</p>\n", page->out);
 }
 
 static void claim(const gg_page *page, const char *what, const char *value,

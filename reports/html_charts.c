@@ -23,6 +23,22 @@ static double relative(double value, const gg_summary_row *row)
     return isfinite(share) ? share : 0;
 }
 
+/* The longest label of a card, in characters, so that its bars begin below each other. A
+ * very long one is cut; pointing at it shows it. */
+static void widen(int *longest, const char *family)
+{
+    int length = (int)strlen(family[0] ? family : "all");
+    if (length > *longest) *longest = length > 17 ? 17 : length;
+}
+
+static void open_card(const gg_page *page, const char *output, int longest)
+{
+    fprintf(page->out, "<section class=\"card\" style=\"--lab:%d.%dem\"><h3><code>",
+            (longest + 2) / 2, (longest + 2) % 2 * 5); /* half an em a letter */
+    gg_markup(page->out, output);
+    fputs("</code> ", page->out);
+}
+
 static void label(const gg_page *page, const char *family)
 {
     fprintf(page->out, "<div class=\"row%s\"><span class=\"lab\" title=\"",
@@ -49,7 +65,7 @@ static void accuracy_row(const gg_page *page, const gg_summary_row *row, double 
     bool exact = row->rmse == 0 && row->floor_rmse == 0;
     label(page, row->family);
     fprintf(page->out,
-            "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" role=\"img\">"
+            "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
             "<rect class=\"rail\" width=\"100\" height=\"10\" rx=\"1\"/>"
             "<rect class=\"fill\" y=\"1\" width=\"%.2f\" height=\"8\"/>"
             "<path class=\"floor\" d=\"M%.2f -1V11\"/></svg>",
@@ -83,12 +99,11 @@ void gg_html_accuracy(const gg_page *page)
             most = fmax(most, relative(s->rows[k].rmse, &s->rows[k]));
             most = fmax(most, relative(s->rows[k].floor_rmse, &s->rows[k]));
         }
-        fputs("<section class=\"card\"><h3><code>", page->out);
-        gg_markup(page->out, s->rows[first].output);
-        fprintf(page->out, "</code> <span class=\"soft\">full bar: %.2g</span></h3>\n",
+        int end = i, longest = 0;
+        for (; same_output(s, end, first); end++) widen(&longest, s->rows[end].family);
+        open_card(page, s->rows[first].output, longest);
+        fprintf(page->out, "<span class=\"soft\">bars end at %.2g of the rms</span></h3>\n",
                 most);
-        int end = i;
-        while (same_output(s, end, first)) end++;
         if (end - i == 2) i++; /* one family: it is all */
         for (; i < end; i++) accuracy_row(page, &s->rows[i], most);
         fputs("</section>\n", page->out);
@@ -113,7 +128,7 @@ static void ablation_row(const gg_page *page, const gg_ablation_row *row, double
                                                        : "unclear";
     label(page, row->family);
     fprintf(page->out,
-            "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" role=\"img\">"
+            "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
             "<path class=\"zero\" d=\"M%.2f -6V16\"/>"
             "<path class=\"span %s\" d=\"M%.2f 5H%.2f\"/>"
             "<path class=\"dot %s\" d=\"M%.2f 5h.01\"/></svg>",
@@ -128,18 +143,17 @@ static int ablation_card(const gg_page *page, int first)
 {
     const gg_summary *s = page->summary;
     double low = 0, high = 0.01;
-    int end = first;
+    int end = first, longest = 0;
     for (; end < s->ablation_count &&
            strcmp(s->ablation[end].output, s->ablation[first].output) == 0;
          end++) {
+        widen(&longest, s->ablation[end].family);
         if (isfinite(s->ablation[end].low)) low = fmin(low, s->ablation[end].low);
         if (isfinite(s->ablation[end].high)) high = fmax(high, s->ablation[end].high);
     }
     if (untouched(s, s->ablation[first].output)) return end;
-    fputs("<section class=\"card\"><h3><code>", page->out);
-    gg_markup(page->out, s->ablation[first].output);
-    fprintf(page->out,
-            "</code> <span class=\"soft\">%.0f to %.0f %%, %d pairs</span></h3>\n",
+    open_card(page, s->ablation[first].output, longest);
+    fprintf(page->out, "<span class=\"soft\">%.0f to %.0f %%, %d pairs</span></h3>\n",
             100 * low, 100 * high, s->ablation[first].pairs);
     if (end - first == 2) first++; /* one family: it is all */
     for (int i = first; i < end; i++) ablation_row(page, &s->ablation[i], low, high);
@@ -266,7 +280,7 @@ static void limit_row(const gg_page *page, const char *output, const char *check
     char value[32], limit[32];
     worst w = worst_of(page->run, output, check);
     if (!w.id) return;
-    bool stated = isinf(w.limit) != 0;
+    bool judged = isfinite(w.limit);
     fputs("<tr><td><code>", page->out);
     gg_markup(page->out, output);
     fputs("</code></td><td>", page->out);
@@ -274,14 +288,16 @@ static void limit_row(const gg_page *page, const char *output, const char *check
     fputs("</td><td class=\"n\">", page->out);
     gg_markup(page->out, gg_html_figure(w.value, value));
     fputs("</td><td class=\"n\">", page->out);
-    gg_markup(page->out, stated ? "not judged" : gg_html_figure(w.limit, limit));
+    gg_markup(page->out, judged           ? gg_html_figure(w.limit, limit)
+                         : isnan(w.limit) ? "not stated"
+                                          : "unlimited");
     fputs("</td><td>", page->out);
     double share = w.value / w.limit;
     bool passed = gg_judge(w.value, w.limit) == GG_PASSED;
-    if (!stated)
+    if (judged)
         fprintf(page->out,
                 "<span class=\"meter\"><svg viewBox=\"0 0 100 10\" "
-                "preserveAspectRatio=\"none\" role=\"img\"><rect class=\"rail\" "
+                "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"rail\" "
                 "width=\"100\" "
                 "height=\"10\"/><rect class=\"fill\"%s width=\"%.1f\" "
                 "height=\"10\"/></svg></span>",
