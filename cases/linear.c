@@ -135,7 +135,7 @@ const gg_operator gg_linear = {
             .cuda_scratch = gg_linear_cuda_scratch,
 #endif
             .exact = gg_linear_exact,
-            .exact_cost = gg_linear_exact_cost,
+            .exact_share = gg_linear_exact_share,
             .terms = gg_linear_terms,
         },
     .families = families,

@@ -222,7 +222,7 @@ const gg_operator gg_triangle_attention = {
             .rounded_scratch = gg_triangle_attention_rounded_scratch,
 #endif
             .exact = gg_triangle_attention_exact,
-            .exact_cost = gg_triangle_attention_exact_cost,
+            .exact_share = gg_triangle_attention_exact_share,
             .terms = gg_triangle_attention_terms,
             .rounded = gg_triangle_attention_rounded_host,
         },

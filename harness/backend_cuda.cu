@@ -158,6 +158,14 @@ static gg_status cuda_digest(const gg_backend *, const void *data, size_t bytes,
     return GG_OK;
 }
 
+__device__ static gg_mark mark_of_lane(const gg_mark &mark, int mask)
+{
+    gg_mark t;
+    t.size = __shfl_xor_sync(~0u, mark.size, mask);
+    t.at = __shfl_xor_sync(~0u, (long long)mark.at, mask);
+    return t;
+}
+
 __device__ static gg_sums from_lane(const gg_sums &s, int mask)
 {
     gg_sums t;
@@ -170,6 +178,9 @@ __device__ static gg_sums from_lane(const gg_sums &s, int mask)
     t.finite = __shfl_xor_sync(~0u, (long long)s.finite, mask);
     t.mismatch = __shfl_xor_sync(~0u, (long long)s.mismatch, mask);
     t.mismatch_first = __shfl_xor_sync(~0u, (long long)s.mismatch_first, mask);
+    t.largest = mark_of_lane(s.largest, mask);
+    t.smallest = mark_of_lane(s.smallest, mask);
+    t.cancelled = mark_of_lane(s.cancelled, mask);
     return t;
 }
 

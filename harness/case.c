@@ -53,7 +53,7 @@ static double root_mean(double sum, int64_t count)
     return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-static gg_status measure(gg_trial *t, gg_case_record *record)
+static gg_status measure(gg_trial *t, gg_case_record *record, gg_sums *sums)
 {
     const gg_backend *b = t->plan->backend;
     for (int o = 0; o < t->outputs; o++) {
@@ -62,6 +62,7 @@ static gg_status measure(gg_trial *t, gg_case_record *record)
         gg_measures m;
         first.data = t->first[o];
         GG_TRY(b->measure(b, &first, t->truth.value[o], t->truth.allowance[o], &m));
+        sums[o] = m.sums;
         GG_TRY(b->digest(b, first.data, gg_tensor_bytes(&first), &out->digest));
         out->rmse = root_mean(m.sums.error2, m.sums.finite);
         out->truth_rms = root_mean(m.sums.truth2, m.sums.finite);
@@ -240,24 +241,41 @@ static void open_outputs(const gg_trial *t, gg_case_record *record)
     }
 }
 
-/* Shows the case to whoever asked. */
-static void show(const gg_trial *t, const gg_case_record *record)
+static gg_sight look_at(const gg_trial *t, gg_tensor first[GG_MAX_OUTPUTS])
 {
-    gg_tensor first[GG_MAX_OUTPUTS];
-    gg_sight sight = {.backend = t->plan->backend, .op = t->op, .problem = &t->problem,
-                      .truth = &t->truth, .first = first};
-    if (t->plan->observe == NULL) return;
     for (int o = 0; o < t->outputs; o++) {
         first[o] = t->output[o];
         first[o].data = t->first[o];
     }
-    t->plan->observe(t->plan->observer, &sight, record);
+    return (gg_sight){.backend = t->plan->backend, .op = t->op, .problem = &t->problem,
+                      .truth = &t->truth, .first = first};
+}
+
+static gg_status certify(const gg_trial *t, int index, const gg_sums *sums,
+                         gg_case_record *record)
+{
+    gg_tensor first[GG_MAX_OUTPUTS];
+    gg_sight sight = look_at(t, first);
+    if (!gg_plan_certifies(t->plan, index) &&
+        (t->plan->certify < 0 ||
+         gg_certify_cost_all(t->op, &t->problem) > GG_CERTIFY_ALL))
+        return GG_OK;
+    return gg_certify(&sight, sums, t->what->seed, record->outputs, record->output_count);
+}
+
+/* Shows the case to whoever asked. */
+static void show(const gg_trial *t, const gg_case_record *record)
+{
+    gg_tensor first[GG_MAX_OUTPUTS];
+    gg_sight sight = look_at(t, first);
+    if (t->plan->observe != NULL) t->plan->observe(t->plan->observer, &sight, record);
 }
 
 static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
 {
     const gg_backend *b = t->plan->backend;
     void *scratch = NULL;
+    gg_sums sums[GG_MAX_OUTPUTS];
     gg_trial_describe(t, t->what->extent, gg_trial_present(t->what, t->op));
     GG_TRY(gg_trial_allocate(t, true, &scratch));
     GG_TRY(gg_trial_draw(t, t->what->seed, scratch));
@@ -266,13 +284,9 @@ static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
     GG_TRY(gg_arena_arm(t->arena));
     open_outputs(t, record);
     GG_TRY(run_repeats(t, record));
-    GG_TRY(measure(t, record));
+    GG_TRY(measure(t, record, sums));
     GG_TRY(ablate(t, record));
-    if (gg_plan_certifies(t->plan, index) ||
-        (t->plan->certify >= 0 &&
-         gg_certify_cost_all(t->op, &t->problem) <= GG_CERTIFY_ALL))
-        GG_TRY(gg_certify(b, t->op, &t->problem, &t->truth, t->what->seed, record->outputs,
-                          record->output_count));
+    GG_TRY(certify(t, index, sums, record));
     GG_TRY(judge(t, record));
     show(t, record);
     gg_levels_measure(t, record);

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness/certify.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+enum { ANCHORS = 16, GROUP_POINTS = 24, TILE = 64 };
 
 double gg_certify_cost_all(const gg_operator *op, const gg_problem *problem)
 {
     double cost = 0;
     for (int o = 0; op->outputs[o].name != NULL; o++) {
         gg_tensor t = gg_tensor_make(op, &op->outputs[o], problem->extent, GG_F64);
-        cost += (double)gg_tensor_count(&t) * op->reference.exact_cost(problem, o);
+        int64_t count = gg_tensor_count(&t);
+        if (count > 0)
+            cost += (double)count * op->reference.exact_share(problem, o, 0).cost;
     }
     return cost;
 }
@@ -22,23 +28,19 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* The k-th element to look at, most telling first. */
-static int64_t choose(const gg_output_record *o, int k, uint64_t *state)
-{
-    int64_t last = o->count - 1, row = o->shape[o->ndim - 1];
-    switch (k) {
-    case 0: return o->gauge_max_at >= 0 ? o->gauge_max_at : 0;
-    case 1: return last;
-    case 2: return 0;
-    case 3: return 64 * row <= last ? 64 * row : last / 2; /* first row of a second tile */
-    default: return (int64_t)(next_random(state) % (uint64_t)o->count);
-    }
-}
-
 typedef struct points {
+    const gg_sight *sight;
+    const gg_sums *sums;
+    const gg_output_record *outputs;
+    uint64_t random;
     gg_point *list;
     int count, capacity;
 } points;
+
+static gg_exact_share share_of(const points *p, int output, int64_t element)
+{
+    return p->sight->op->reference.exact_share(p->sight->problem, output, element);
+}
 
 static gg_status add_point(points *p, int output, int64_t element)
 {
@@ -53,58 +55,206 @@ static gg_status add_point(points *p, int output, int64_t element)
     return GG_OK;
 }
 
-static gg_status choose_points(const gg_operator *op, const gg_problem *problem,
-                               uint64_t seed, const gg_output_record *outputs, int n,
-                               points *p)
+/* Adds an element that is there (at >= 0) and not chosen yet. */
+static gg_status add_new(points *p, int output, int64_t element)
 {
-    bool all = gg_certify_cost_all(op, problem) <= GG_CERTIFY_ALL;
-    for (int o = 0; o < n; o++) {
-        uint64_t state = seed ^ ((uint64_t)o << 32);
-        double share = GG_CERTIFY_BUDGET / n / op->reference.exact_cost(problem, o);
-        int64_t want = all ? outputs[o].count : share > 16 ? 16 : share < 1 ? 1 : (int64_t)share;
-        if (want > outputs[o].count) want = outputs[o].count;
-        for (int64_t k = 0; k < want; k++)
-            GG_TRY(add_point(p, o, want == outputs[o].count
-                                       ? k : choose(&outputs[o], (int)k, &state)));
+    if (element < 0) return GG_OK;
+    for (int i = 0; i < p->count; i++)
+        if (p->list[i].output == output && p->list[i].element == element) return GG_OK;
+    return add_point(p, output, element);
+}
+
+static int64_t random_below(points *p, int64_t count)
+{
+    return (int64_t)(next_random(&p->random) % (uint64_t)count);
+}
+
+/* The elements of one output whose groups are looked at, in this order. */
+static void find_anchors(points *p, int o, uint64_t seed, int64_t anchors[ANCHORS])
+{
+    const gg_output_record *out = &p->outputs[o];
+    const gg_sums *s = &p->sums[o];
+    int64_t telling[4] = {out->gauge_max_at, s->largest.at, s->cancelled.at,
+                          s->smallest.at};
+    int64_t row = out->shape[out->ndim - 1];
+    for (int k = 0; k < 4; k++) anchors[k] = telling[(seed / 8 + (uint64_t)k) % 4];
+    anchors[4] = 0;
+    anchors[5] = out->count - 1;
+    anchors[6] = TILE * row < out->count ? TILE * row : out->count / 2;
+    for (int k = 7; k < ANCHORS; k++) anchors[k] = random_below(p, out->count);
+}
+
+/* Marks of the truth over one group. */
+static gg_status scan(const points *p, int o, const gg_exact_share *share, gg_sums *marks)
+{
+    const gg_backend *b = p->sight->backend;
+    size_t bytes = (size_t)share->count * sizeof(double);
+    double *truth = malloc(bytes), *allowance = malloc(bytes);
+    gg_status status = truth && allowance
+                           ? GG_OK : gg_fail(GG_NO_MEMORY, "no memory for MPFR points");
+    if (status == GG_OK)
+        status = b->download(truth, p->sight->truth->value[o] + share->first, bytes);
+    if (status == GG_OK)
+        status = b->download(allowance, p->sight->truth->allowance[o] + share->first, bytes);
+    *marks = gg_sums_zero();
+    for (int64_t i = 0; status == GG_OK && i < share->count; i++)
+        gg_sums_mark(marks, truth[i], allowance[i], share->first + i);
+    free(truth);
+    free(allowance);
+    return status;
+}
+
+/* The group that all points of a dear output come from. */
+static gg_status add_dear(points *p, int o, const int64_t anchors[ANCHORS],
+                          const gg_exact_share *share)
+{
+    gg_sums marks;
+    int64_t first = share->first, last = first + share->count - 1;
+    int64_t row = p->outputs[o].shape[p->outputs[o].ndim - 1];
+    int64_t edge = first + TILE * (share->count > row ? row : 1);
+    int start = p->count;
+    GG_TRY(scan(p, o, share, &marks));
+    for (int k = 0; k < ANCHORS; k++)
+        if (anchors[k] >= first && anchors[k] <= last) GG_TRY(add_new(p, o, anchors[k]));
+    GG_TRY(add_new(p, o, marks.largest.at));
+    GG_TRY(add_new(p, o, marks.smallest.at));
+    GG_TRY(add_new(p, o, marks.cancelled.at));
+    GG_TRY(add_new(p, o, first));
+    GG_TRY(add_new(p, o, last));
+    if (edge <= last) {
+        GG_TRY(add_new(p, o, edge - 1));
+        GG_TRY(add_new(p, o, edge));
+    }
+    while (p->count - start < GROUP_POINTS && p->count - start < share->count)
+        GG_TRY(add_new(p, o, first + random_below(p, share->count)));
+    return GG_OK;
+}
+
+/* An element of output `o` whose dear work another output has asked for; -1: none. */
+static int64_t find_paid(const points *p, int o)
+{
+    for (int i = 0; i < p->count; i++) {
+        const gg_point *other = &p->list[i];
+        if (other->element >= p->outputs[o].count) continue;
+        int64_t group = share_of(p, o, other->element).group;
+        if (group == share_of(p, other->output, other->element).group)
+            return other->element;
+    }
+    return -1;
+}
+
+static double groups_of(const points *p, int outputs, int o)
+{
+    double most = GG_CERTIFY_CHEAP;
+    for (int k = 0; k < outputs; k++)
+        if (p->outputs[k].count > 0) most = fmax(most, share_of(p, k, 0).cost);
+    return most / share_of(p, o, 0).cost;
+}
+
+static gg_status add_output(points *p, int outputs, int o, uint64_t seed)
+{
+    int64_t anchors[ANCHORS];
+    int64_t count = p->outputs[o].count;
+    if (count == 0) return GG_OK;
+    find_anchors(p, o, seed, anchors);
+    double groups = groups_of(p, outputs, o);
+    if (groups < 2) {
+        int64_t at = find_paid(p, o);
+        for (int k = 0; at < 0; k++) at = anchors[k]; /* anchors[4] is there */
+        gg_exact_share share = share_of(p, o, at);
+        return add_dear(p, o, anchors, &share);
+    }
+    for (int k = 0; k < ANCHORS && k < groups; k++) {
+        if (anchors[k] < 0) continue;
+        gg_exact_share share = share_of(p, o, anchors[k]);
+        GG_TRY(add_new(p, o, anchors[k]));
+        GG_TRY(add_new(p, o, share.first + random_below(p, share.count)));
     }
     return GG_OK;
 }
 
-static gg_status compare_points(const gg_backend *backend, const gg_truth *truth,
-                                const points *p, gg_output_record *outputs)
+static gg_status choose_points(points *p, int outputs, uint64_t seed, bool *all)
 {
+    *all = gg_certify_cost_all(p->sight->op, p->sight->problem) <= GG_CERTIFY_ALL;
+    p->random = seed;
+    for (int k = 0; k < outputs; k++) { /* the first to come chooses the shared group */
+        int o = (int)((seed + (uint64_t)k) % (uint64_t)outputs);
+        for (int64_t e = 0; *all && e < p->outputs[o].count; e++)
+            GG_TRY(add_point(p, o, e));
+        if (!*all) GG_TRY(add_output(p, outputs, o, seed));
+    }
+    return GG_OK;
+}
+
+/* "0,17,4096", with "..." where there is no room for more. */
+static void list_element(gg_output_record *o, int64_t element)
+{
+    char *text = o->certified_elements;
+    size_t used = strlen(text), size = sizeof o->certified_elements;
+    if (used + 26 < size)
+        snprintf(text + used, size - used, "%s%" PRId64, used ? "," : "", element);
+    else if (strcmp(text + used - 3, "...") != 0)
+        snprintf(text + used, size - used, ",...");
+}
+
+/* Distance of `value` from the exact one in units of the gauge. */
+static double distance_of(double value, double unit, const gg_point *point)
+{
+    int kind = gg_class(point->value);
+    if (!point->agreed || gg_class(value) != kind) return INFINITY;
+    return kind != 0 ? 0 : fabs(value - point->value) / unit;
+}
+
+static gg_status compare_point(const gg_sight *sight, const gg_point *point,
+                               gg_output_record *o, double *error2)
+{
+    const gg_backend *b = sight->backend;
+    const gg_truth *truth = sight->truth;
+    size_t size = gg_dtype_bytes(o->dtype);
+    double value, allowance;
+    uint32_t bits = 0;
+    const char *output = sight->first[point->output].data;
+    GG_TRY(b->download(&value, truth->value[point->output] + point->element, sizeof value));
+    GG_TRY(b->download(&allowance, truth->allowance[point->output] + point->element,
+                       sizeof allowance));
+    GG_TRY(b->download(&bits, output + (size_t)point->element * size, size));
+    double unit = allowance + gg_half_ulp(point->value, o->dtype);
+    double distance = distance_of(value, unit, point);
+    double error = distance_of(gg_value_at(&bits, o->dtype, 0), unit, point);
+    if (o->certified++ == 0 || !(distance <= o->certificate)) {
+        o->certificate = distance;
+        o->certificate_at = point->element;
+    }
+    *error2 += error * error;
+    return GG_OK;
+}
+
+static gg_status compare_points(const gg_sight *sight, const points *p, bool all,
+                                gg_output_record *outputs)
+{
+    double error2[GG_MAX_OUTPUTS] = {0};
     for (int i = 0; i < p->count; i++) {
         const gg_point *point = &p->list[i];
         gg_output_record *o = &outputs[point->output];
-        double value, allowance, distance;
-        GG_TRY(backend->download(&value, truth->value[point->output] + point->element,
-                                 sizeof value));
-        GG_TRY(backend->download(&allowance, truth->allowance[point->output] + point->element,
-                                 sizeof allowance));
-        int kind = gg_class(point->value);
-        if (!point->agreed || gg_class(value) != kind)
-            distance = INFINITY;
-        else
-            distance = kind != 0 ? 0 : fabs(value - point->value) /
-                                           (allowance + gg_half_ulp(point->value, o->dtype));
-        o->certified++;
-        if (!(distance <= o->certificate)) o->certificate = distance;
+        GG_TRY(compare_point(sight, point, o, &error2[point->output]));
+        o->certified_error = sqrt(error2[point->output] / o->certified);
+        if (!all) list_element(o, point->element);
+        else snprintf(o->certified_elements, sizeof o->certified_elements, "all");
     }
     return GG_OK;
 }
 
-gg_status gg_certify(const gg_backend *backend, const gg_operator *op,
-                     const gg_problem *problem, const gg_truth *truth, uint64_t seed,
+gg_status gg_certify(const gg_sight *sight, const gg_sums *sums, uint64_t seed,
                      gg_output_record *outputs, int output_count)
 {
-    points p = {NULL, 0, 0};
+    points p = {.sight = sight, .sums = sums, .outputs = outputs};
+    bool all = false;
     gg_problem host;
-    gg_status status = gg_problem_fetch(backend, problem, &host);
+    gg_status status = gg_problem_fetch(sight->backend, sight->problem, &host);
+    if (status == GG_OK) status = choose_points(&p, output_count, seed, &all);
     if (status == GG_OK)
-        status = choose_points(op, problem, seed, outputs, output_count, &p);
-    if (status == GG_OK)
-        status = op->reference.exact(&host, p.list, p.count, backend->threads);
-    if (status == GG_OK) status = compare_points(backend, truth, &p, outputs);
+        status = sight->op->reference.exact(&host, p.list, p.count, sight->backend->threads);
+    if (status == GG_OK) status = compare_points(sight, &p, all, outputs);
     gg_problem_release(&host);
     free(p.list);
     return status;

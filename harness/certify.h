@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The truth's certificate: chosen elements of a case computed again in MPFR, and the
- * distance of the FP64 truth from them. */
+ * The truth's certificate: chosen elements of a case computed again in MPFR, the distance
+ * of the FP64 truth from them, and that of the kernel. */
 #ifndef HARNESS_CERTIFY_H
 #define HARNESS_CERTIFY_H
 
-#include "harness/backend.h"
-#include "reports/record.h"
+#include "harness/plan.h"
 
-/* MPFR exponentials that one case may spend; all elements when they cost no more. */
-#define GG_CERTIFY_BUDGET 2e6
+/* In MPFR exponentials (gg_exact_share.cost): a case whose elements cost no more one by
+ * one is certified in full; an output gets several groups where they cost no more than
+ * this, or than one group of the dearest output. */
 #define GG_CERTIFY_ALL 2e5
+#define GG_CERTIFY_CHEAP 512.0
 
-/* Cost of certifying every element of the problem (gg_reference.exact_cost). */
+/* Cost of certifying every element of the problem one by one. */
 double gg_certify_cost_all(const gg_operator *op, const gg_problem *problem);
 
-/* Fills certified and certificate of each record. The problem and the truth are in the
- * backend's memory. Elements: all when that is cheap; else the worst of the kernel, the
- * first, the last, tile edges and random ones (from `seed`), as many as the budget pays. */
-gg_status gg_certify(const gg_backend *backend, const gg_operator *op,
-                     const gg_problem *problem, const gg_truth *truth, uint64_t seed,
+/* Fills the certificate of each record; `sums` are those of the first run, one an output.
+ * Elements: all when that is cheap; else those of up to 16 groups an output that share
+ * their work (one when it is dear): around the worst of the kernel, the truth's largest,
+ * smallest and most cancelled element (the seed says which comes first), the first, the
+ * last and random ones; in a dear group its own largest, smallest and most cancelled,
+ * its ends, both sides of the edges of tiles of 64, and random ones. */
+gg_status gg_certify(const gg_sight *sight, const gg_sums *sums, uint64_t seed,
                      gg_output_record *outputs, int output_count);
 
 #endif

@@ -86,7 +86,7 @@ static void list_checks(void)
            "gauge_p99    99th percentile of |error| over its allowance\n"
            "gauge_max    largest |error| over its allowance\n"
            "repeat       equal inputs give equal bits, run after run\n"
-           "certificate  FP64 truth and MPFR agree\n"
+           "certificate  FP64 is 100 times closer to MPFR than the kernel; else nothing is judged\n"
            "answer       probes with a closed form: the truth agrees, the kernel hits it\n"
            "inputs       the kernel changed no input\n"
            "guard        the kernel wrote nothing past the end of an output\n"

@@ -21,7 +21,7 @@ static const gg_option options[] = {
     {"resume", 'r', NULL, "go on where a killed run with the same --out stopped"},
     {"shard", 'i', "I/N", "only the I-th of N equal parts; 'gradgate merge' joins them"},
     {"ablate", 'a', "FEATURE", "feature for the paired ablation (default: the first); none"},
-    {"certify", 'm', "N", "cases whose truth MPFR certifies (default 60, spread evenly)"},
+    {"certify", 'm', "N", "cases whose truth MPFR certifies (default all)"},
     GG_OPTION_GOLDEN,
     GG_OPTION_LIMITS_OF,
     GG_OPTION_THREADS,
@@ -42,6 +42,13 @@ static gg_status parse_shard(const char *text, gg_run_options *o)
     return gg_parse_int("shard", first, 1, o->shards, &o->shard);
 }
 
+static gg_status parse_certify(const char *text, gg_run_options *o)
+{
+    o->certify = GG_CERTIFY_EVERY;
+    if (strcmp(text, "all") == 0) return GG_OK;
+    return gg_parse_int("certify", text, 0, GG_CERTIFY_EVERY, &o->certify);
+}
+
 static gg_status parse(int argc, char **argv, gg_run_options *o)
 {
     for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
@@ -57,7 +64,7 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
         case 'r': o->resume = true; break;
         case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;
-        case 'm': GG_TRY(gg_parse_int("certify", optarg, 0, 1000000, &o->certify)); break;
+        case 'm': GG_TRY(parse_certify(optarg, o)); break;
         case 'w': GG_TRY(gg_parse_int("workers", optarg, 1, GG_MAX_WORKERS, &o->workers)); break;
         case 'x': GG_TRY(gg_parse_int("timeout", optarg, 1, 1000000, &o->timeout)); break;
         case 'L': GG_TRY(gg_levels_parse(optarg, &o->levels)); break;
@@ -98,7 +105,7 @@ static gg_status serve(int argc, char **argv, gg_run_options *o)
 static int run_suite(int argc, char **argv)
 {
     gg_run_options o = {.device = "host", .out = "gradgate-report.json",
-                        .repeats = GG_DEFAULT_REPEATS, .certify = GG_DEFAULT_CERTIFY,
+                        .repeats = GG_DEFAULT_REPEATS, .certify = GG_CERTIFY_EVERY,
                         .shard = 1, .shards = 1, .argc = argc, .argv = argv};
     gg_run_record run;
     bool serves = argc > 1 && strncmp(argv[1], serve_option, strlen(serve_option)) == 0;

@@ -74,7 +74,7 @@ int gg_judge_kernel(const gg_kernel *kernel, const gg_settings *given, gg_eviden
         .ablate = s.ablate,
         .golden = s.golden,
         .repeats = s.repeats > 0 ? s.repeats : GG_DEFAULT_REPEATS,
-        .certify = s.certify == 0 ? GG_DEFAULT_CERTIFY : s.certify < 0 ? 0 : s.certify,
+        .certify = s.certify == 0 ? GG_CERTIFY_EVERY : s.certify < 0 ? 0 : s.certify,
         .threads = s.threads,
         .shard = 1,
         .shards = 1};

@@ -52,7 +52,7 @@ typedef struct gg_settings {
     const char *ablate; /* feature for the paired ablation; NULL: the first; "none" */
     const char *golden; /* golden file that the bits must equal; NULL: none */
     int repeats;        /* runs on the same input, 1 ... 1000000; 0: 5 */
-    int certify;        /* cases whose truth MPFR certifies; 0: 60; negative: none */
+    int certify;        /* cases whose truth MPFR certifies; 0: all; negative: none */
     int threads;        /* host threads, 1 ... 256; 0: all */
 } gg_settings;
 

@@ -26,6 +26,9 @@ gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
  * maximum, and a mean of few errors averages nothing. gauge_max bounds every element. */
 #define GG_JUDGE_FEW 1000
 
+/* In units of the gauge: below this two kernels are equally exact to the judge. */
+#define GG_JUDGE_EXACT 1e-8
+
 /* The checks that every output of every operator gets, from its measurements:
  *   written      elements that no run wrote                               0
  *   pattern      NaN and infinity where the truth has none, or reverse    0
@@ -33,11 +36,15 @@ gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
  *   gauge_p99    99th percentile of |error| / (allowance + half an ulp)   limit
  *   gauge_max    largest of the same                                      limit
  *   repeat       elements that differ between equal runs, as bits         0
- *   certificate  largest |FP64 - MPFR| in units of the gauge              1e-6
+ *   certificate  largest |FP64 - MPFR| in units of the gauge              see below
  * The allowance bounds what roundings can do when all of them conspire; 1/128 of it is
  * less than they do when they are independent. It matters where the floor vanishes
- * because the true result happens to be representable, or zero. The certificate's
- * limit keeps the truth at least 100 times closer than any kernel that could pass. */
+ * because the true result happens to be representable, or zero.
+ * The certificate keeps the truth 100 times closer to MPFR, at the worst of the certified
+ * elements, than the kernel is there in the rms: its limit is 1/100 of that rms, at most
+ * 1e-6, and no less than for a kernel that errs by GG_JUDGE_EXACT, since a kernel that
+ * hits every element is not to be refused for it. Where it is not kept there is no truth:
+ * pattern, rmse, gauge_p99 and gauge_max are not verified, whatever the figures say. */
 void gg_judge_output(gg_output_record *output, const gg_limit_record *limit, int runs);
 
 /* Worst verdict of all checks; not verified when there is none. Fills `reason`. */

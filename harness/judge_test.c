@@ -11,7 +11,7 @@ static gg_output_record honest(void)
         .count = 3200, .rmse = 1.2e-4, .truth_rms = 0.1, .floor_rmse = 1e-4,
         .allowance_rms = 1e-3, .gauge_max = 0.5, .gauge_p99 = 0.1, .gauge_max_at = 9,
         .pattern_first = -1, .repeat_first = -1, .certified = 3, .certificate = 1e-12,
-        .ablated_rmse = NAN};
+        .certified_error = 0.05, .certified_elements = "0,7,9", .ablated_rmse = NAN};
 }
 
 static const gg_limit_record limit = {"dq", 1.5, 0.3, 1.0};
@@ -51,8 +51,52 @@ Test(judge, each_fault_turns_its_own_check)
     only(o, "repeat", GG_FAILED);
     o = honest(), o.unwritten = 1;
     only(o, "written", GG_FAILED);
-    o = honest(), o.certificate = 1e-5;
-    only(o, "certificate", GG_NOT_VERIFIED);
+}
+
+/* Without a truth nothing that needs it passes or fails; the bits are judged all the same. */
+static void refused(gg_output_record o)
+{
+    gg_judge_output(&o, &limit, 5);
+    for (int i = 0; i < o.check_count; i++) {
+        const char *name = o.checks[i].name;
+        bool bits = strcmp(name, "repeat") == 0 || strcmp(name, "written") == 0;
+        cr_assert_eq(o.checks[i].verdict, bits ? GG_PASSED : GG_NOT_VERIFIED, "%s", name);
+    }
+    cr_assert_eq(verdict_of(&o, "gauge_max"), GG_NOT_VERIFIED);
+}
+
+Test(judge, uncertain_truth_is_refused)
+{
+    gg_output_record o = honest();
+    o.certificate = 1e-5;
+    refused(o);
+    o.gauge_max = o.gauge_p99 = o.rmse = 1e3; /* it may be the truth that is wrong */
+    refused(o);
+    o = honest(), o.certificate = NAN;
+    refused(o);
+    o = honest(), o.certificate = INFINITY, o.certified_error = INFINITY;
+    refused(o);
+    o.repeat_differing = 1, o.repeat_first = 0;
+    gg_judge_output(&o, &limit, 5);
+    cr_assert_eq(verdict_of(&o, "repeat"), GG_FAILED);
+}
+
+Test(judge, truth_is_100_times_closer_than_the_kernel)
+{
+    gg_output_record o = honest();
+    o.certified_error = 1e-5, o.certificate = 1e-7; /* a kernel of FP32 output */
+    only(o, "certificate", GG_PASSED);
+    o = honest(), o.certified_error = 1e-5, o.certificate = 1.1e-7;
+    refused(o);
+    o = honest(), o.certified_error = 1e9, o.certificate = 1.1e-6;
+    refused(o);
+    o = honest(), o.certified_error = 0, o.certificate = 1e-10; /* exact everywhere */
+    only(o, "certificate", GG_PASSED);
+    o = honest(), o.certified_error = 0, o.certificate = 1.1e-10;
+    refused(o);
+    o = honest(), o.certified_error = 0, o.certificate = 1e-6; /* an old report */
+    o.certified_elements[0] = '\0';
+    only(o, "certificate", GG_PASSED);
 }
 
 Test(judge, nan_figures_never_pass)
@@ -66,8 +110,6 @@ Test(judge, nan_figures_never_pass)
     only(o, "gauge_p99", GG_FAILED);
     o = honest(), o.floor_rmse = NAN;
     only(o, "rmse", GG_FAILED);
-    o = honest(), o.certificate = NAN;
-    only(o, "certificate", GG_NOT_VERIFIED);
 }
 
 Test(judge, few_elements_have_no_statistics_but_a_bound)

@@ -18,6 +18,12 @@ enum {
     GG_RATIO_BINS = 4096 /* 64 bins an octave from 2^-40 to 2^24: 1.1 % wide */
 };
 
+/* The element with the largest or smallest `size`; at = -1: none. */
+typedef struct gg_mark {
+    double size;
+    int64_t at;
+} gg_mark;
+
 typedef struct gg_sums {
     double error2, truth2, floor2, allowance2;
     double ratio;          /* largest so far */
@@ -25,12 +31,27 @@ typedef struct gg_sums {
     int64_t finite;        /* elements in the sums */
     int64_t mismatch;      /* NaN and infinity patterns that differ */
     int64_t mismatch_first;
+    /* Of the truth, for the certificate; exact zeros are left out of the last two. */
+    gg_mark largest, smallest; /* by |truth| */
+    gg_mark cancelled;         /* smallest |truth| / allowance */
 } gg_sums;
 
 static inline GG_BOTH gg_sums gg_sums_zero(void)
 {
-    gg_sums s = {0, 0, 0, 0, 0, -1, 0, 0, INT64_MAX};
+    gg_sums s = {0, 0, 0, 0, 0, -1, 0, 0, INT64_MAX, {0, -1}, {0, -1}, {0, -1}};
     return s;
+}
+
+/* Keeps the larger one in *mark (the smaller one when `sign` is -1); of equal ones the
+ * smaller index. */
+static inline GG_BOTH void gg_mark_add(gg_mark *mark, double size, int64_t at, int sign)
+{
+    if (at < 0) return;
+    if (mark->at < 0 || sign * size > sign * mark->size ||
+        (size == mark->size && at < mark->at)) {
+        mark->size = size;
+        mark->at = at;
+    }
 }
 
 static inline GG_BOTH double gg_value_at(const void *data, gg_dtype dtype, int64_t i)
@@ -77,6 +98,16 @@ static inline GG_BOTH int gg_ratio_bin(double ratio)
     return bin < 0 ? 0 : bin >= GG_RATIO_BINS ? GG_RATIO_BINS - 1 : (int)bin;
 }
 
+static inline GG_BOTH void gg_sums_mark(gg_sums *s, double exact, double allowance,
+                                        int64_t i)
+{
+    double size = fabs(exact);
+    gg_mark_add(&s->largest, size, i, 1);
+    if (size > 0) gg_mark_add(&s->smallest, size, i, -1);
+    if (size > 0 && allowance > 0)
+        gg_mark_add(&s->cancelled, size / allowance, i, -1);
+}
+
 /* Adds element i to its lane's sums; returns its bin, or -1 when it is not finite. */
 static inline GG_BOTH int gg_measure_one(gg_sums *s, const void *output, gg_dtype dtype,
                                          const double *truth, const double *allowance,
@@ -101,6 +132,7 @@ static inline GG_BOTH int gg_measure_one(gg_sums *s, const void *output, gg_dtyp
     s->floor2 = s->floor2 + floor_error * floor_error;
     s->allowance2 = s->allowance2 + allowance[i] * allowance[i];
     s->finite++;
+    gg_sums_mark(s, exact, allowance[i], i);
     /* a NaN allowance gives a NaN ratio, which must not hide behind a comparison */
     if (s->ratio_at < 0 || (s->ratio == s->ratio && !(ratio <= s->ratio))) {
         s->ratio = ratio;
@@ -119,6 +151,9 @@ static inline GG_BOTH void gg_sums_add(gg_sums *a, const gg_sums *b)
     a->finite += b->finite;
     a->mismatch += b->mismatch;
     if (b->mismatch_first < a->mismatch_first) a->mismatch_first = b->mismatch_first;
+    gg_mark_add(&a->largest, b->largest.size, b->largest.at, 1);
+    gg_mark_add(&a->smallest, b->smallest.size, b->smallest.at, -1);
+    gg_mark_add(&a->cancelled, b->cancelled.size, b->cancelled.at, -1);
     if (b->ratio_at < 0) return;
     int nan_a = a->ratio != a->ratio, nan_b = b->ratio != b->ratio;
     int larger = nan_b ? !nan_a : !nan_a && b->ratio > a->ratio;

@@ -127,7 +127,7 @@ static gg_output_record right_output(void)
         .count = 2000, .rmse = 1.2e-4, .truth_rms = 0.1, .floor_rmse = 1e-4,
         .allowance_rms = 1e-3, .gauge_max = 0.5, .gauge_p99 = 0.1, .gauge_max_at = 9,
         .pattern_first = -1, .repeat_first = -1, .certified = 3, .certificate = 1e-12,
-        .ablated_rmse = NAN};
+        .certified_error = 0.05, .certified_elements = "0,7,9", .ablated_rmse = NAN};
 }
 
 static gg_verdict judged(gg_output_record o, int runs)
@@ -182,6 +182,16 @@ static bool truth_uncertain(void)
     gg_output_record o = right_output();
     o.certificate = 1e-3;
     return refuses(o, GG_NOT_VERIFIED);
+}
+
+/* A truth near enough for one kernel is not so for one that is 1000 times better. */
+static bool truth_too_near(void)
+{
+    gg_output_record o = right_output();
+    o.certificate = 1e-7;
+    bool passed = judged(o, 5) == GG_PASSED;
+    o.certified_error = 5e-6;
+    return passed && judged(o, 5) == GG_NOT_VERIFIED;
 }
 
 static bool one_run(void)
@@ -338,6 +348,8 @@ const gg_probe gg_probes[] = {
      one_difference},
     {"judge", "truth_uncertain", "FP64 and MPFR disagree", "not verified",
      truth_uncertain},
+    {"judge", "truth_too_near", "a kernel nearer to MPFR than 100 times FP64's distance",
+     "not verified", truth_too_near},
     {"judge", "one_run", "a single run, so nothing was repeated", "not verified", one_run},
     {"judge", "nan_limit", "a limit that is NaN", "failed", nan_limit},
     {"judge", "no_check", "an output without a check", "not verified", no_check},

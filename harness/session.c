@@ -75,6 +75,7 @@ static gg_status describe(const gg_run_options *options, gg_plan *plan, gg_run_r
     run->repeats = plan->repeats;
     gg_levels_text(plan->levels, run->levels, sizeof run->levels);
     run->level_runs = plan->levels != 0 ? plan->level_runs : 0;
+    if (plan->certify > plan->suite->count) plan->certify = plan->suite->count;
     run->certify = plan->certify;
     plan->features = default_features(kernel, run);
     for (int o = 0; op->outputs[o].name != NULL; o++, run->limit_count++) {

@@ -26,7 +26,7 @@ gg_status gg_linear_host(const gg_problem *, const gg_truth *, int threads);
 gg_status gg_linear_cuda(const gg_problem *, const gg_truth *, void *scratch, void *stream);
 size_t gg_linear_cuda_scratch(const gg_problem *);
 gg_status gg_linear_exact(const gg_problem *, gg_point *points, int count, int threads);
-double gg_linear_exact_cost(const gg_problem *, int output);
+gg_exact_share gg_linear_exact_share(const gg_problem *, int output, int64_t element);
 gg_status gg_linear_terms(const gg_problem *, int output, int64_t element, gg_terms *terms,
                           int threads);
 

@@ -64,7 +64,16 @@ gg_status gg_linear_exact(const gg_problem *problem, gg_point *points, int count
     return GG_OK;
 }
 
-double gg_linear_exact_cost(const gg_problem *problem, int output)
+/* No element shares work with another. An exact multiply-add is a hundredth of an
+ * exponential. */
+gg_exact_share gg_linear_exact_share(const gg_problem *problem, int output,
+                                     int64_t element)
 {
-    return (double)gg_linear_product_of(problem, output).terms;
+    int64_t before = 0;
+    for (int o = 0; o < output; o++) {
+        gg_linear_product p = gg_linear_product_of(problem, o);
+        before += p.rows * p.columns;
+    }
+    double terms = (double)gg_linear_product_of(problem, output).terms;
+    return (gg_exact_share){before + element, element, 1, terms / 100};
 }

@@ -61,7 +61,8 @@ gg_status gg_triangle_attention_cuda(const gg_problem *, const gg_truth *, void 
 size_t gg_triangle_attention_cuda_scratch(const gg_problem *);
 gg_status gg_triangle_attention_exact(const gg_problem *, gg_point *points, int count,
                                       int threads);
-double gg_triangle_attention_exact_cost(const gg_problem *, int output);
+gg_exact_share gg_triangle_attention_exact_share(const gg_problem *, int output,
+                                                 int64_t element);
 gg_status gg_triangle_attention_terms(const gg_problem *, int output, int64_t element,
                                       gg_terms *terms, int threads);
 

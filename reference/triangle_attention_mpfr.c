@@ -407,9 +407,26 @@ gg_status gg_triangle_attention_exact(const gg_problem *problem, gg_point *point
     return climb(problem, points, count, threads);
 }
 
-double gg_triangle_attention_exact_cost(const gg_problem *problem, int output)
+/* Groups: the queries, then the slices (b, r, h), then the lines (b, h, i). */
+gg_exact_share gg_triangle_attention_exact_share(const gg_problem *problem, int output,
+                                                 int64_t element)
 {
-    double n = (double)problem->extent[GG_TA_N], r = (double)problem->extent[GG_TA_R];
-    if (output == GG_TA_DBIAS) return r * n;
-    return output == GG_TA_DK || output == GG_TA_DV ? n * n : n;
+    const int64_t *extent = problem->extent;
+    int64_t n = extent[GG_TA_N], r = extent[GG_TA_R], d = extent[GG_TA_D];
+    int64_t slices = extent[GG_TA_B] * r * extent[GG_TA_H], count, group;
+    double cost = (double)n;
+    if (output == GG_TA_DBIAS) {
+        count = n;
+        group = slices * n + slices;
+        cost *= (double)r;
+    } else if (output == GG_TA_DK || output == GG_TA_DV) {
+        count = n * d;
+        group = slices * n;
+        cost *= (double)n;
+    } else {
+        count = d;
+        group = 0;
+    }
+    int64_t at = element / count;
+    return (gg_exact_share){group + at, at * count, count, cost};
 }

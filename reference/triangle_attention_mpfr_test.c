@@ -316,7 +316,29 @@ Test(triangle_attention_mpfr, minus_infinity_and_dead_rows)
 Test(triangle_attention_mpfr, cost_counts_exponentials)
 {
     gg_problem p = {.extent = {1, 3, 2, 5, 4}};
-    cr_assert_eq(gg_triangle_attention_exact_cost(&p, GG_TA_DQ), 5.0);
-    cr_assert_eq(gg_triangle_attention_exact_cost(&p, GG_TA_DV), 25.0);
-    cr_assert_eq(gg_triangle_attention_exact_cost(&p, GG_TA_DBIAS), 15.0);
+    cr_assert_eq(gg_triangle_attention_exact_share(&p, GG_TA_DQ, 0).cost, 5.0);
+    cr_assert_eq(gg_triangle_attention_exact_share(&p, GG_TA_DV, 0).cost, 25.0);
+    cr_assert_eq(gg_triangle_attention_exact_share(&p, GG_TA_DBIAS, 0).cost, 15.0);
+}
+
+/* B R H N D = 1 3 2 5 4: element 27 is d = 3 of token 1 in slice 1; of dbias, it is j = 2
+ * of line 5. */
+Test(triangle_attention_mpfr, elements_share_a_query_a_slice_or_a_line)
+{
+    gg_problem p = {.extent = {1, 3, 2, 5, 4}};
+    gg_exact_share o = gg_triangle_attention_exact_share(&p, GG_TA_O, 27);
+    gg_exact_share dq = gg_triangle_attention_exact_share(&p, GG_TA_DQ, 27);
+    gg_exact_share dk = gg_triangle_attention_exact_share(&p, GG_TA_DK, 27);
+    gg_exact_share dv = gg_triangle_attention_exact_share(&p, GG_TA_DV, 27);
+    gg_exact_share dbias = gg_triangle_attention_exact_share(&p, GG_TA_DBIAS, 27);
+    cr_assert(o.first == 24 && o.count == 4 && o.group == dq.group);
+    cr_assert(dk.first == 20 && dk.count == 20 && dk.group == dv.group);
+    cr_assert(dbias.first == 25 && dbias.count == 5);
+    cr_assert(o.group != dk.group && dk.group != dbias.group && o.group != dbias.group);
+    /* the last query, slice and line of each kind are below the first of the next */
+    gg_exact_share last = gg_triangle_attention_exact_share(&p, GG_TA_O, 119);
+    cr_assert_eq(last.group + 1, gg_triangle_attention_exact_share(&p, GG_TA_DK, 0).group);
+    last = gg_triangle_attention_exact_share(&p, GG_TA_DK, 119);
+    cr_assert_eq(last.group + 1,
+                 gg_triangle_attention_exact_share(&p, GG_TA_DBIAS, 0).group);
 }

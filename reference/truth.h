@@ -77,6 +77,14 @@ typedef struct gg_roundings {
     gg_dtype output[GG_MAX_OUTPUTS]; /* types of the outputs */
 } gg_roundings;
 
+/* What the MPFR of one element costs, and who shares that work: all points of one call
+ * with the same `group`, in any output, are paid once. In this output these are the
+ * elements first .. first + count - 1. */
+typedef struct gg_exact_share {
+    int64_t group, first, count;
+    double cost; /* in exponentials at the first precisions, some microseconds each */
+} gg_exact_share;
+
 typedef struct gg_reference {
     /* Host truth; problem and truth in host memory. threads >= 1. */
     gg_status (*host)(const gg_problem *, const gg_truth *, int threads);
@@ -86,9 +94,8 @@ typedef struct gg_reference {
     size_t (*cuda_scratch)(const gg_problem *);
     /* MPFR; problem in host memory. Fills value, precision_bits and agreed. */
     gg_status (*exact)(const gg_problem *, gg_point *points, int count, int threads);
-    /* Exponentials or multiply-adds that one point of `output` costs, so that a caller
-     * can choose how many to ask for. */
-    double (*exact_cost)(const gg_problem *, int output);
+    /* So that a caller can choose points that pay for each other. */
+    gg_exact_share (*exact_share)(const gg_problem *, int output, int64_t element);
     /* The terms of one element; problem in host memory. NULL: not told. */
     gg_status (*terms)(const gg_problem *, int output, int64_t element, gg_terms *terms,
                        int threads);

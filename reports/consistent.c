@@ -59,6 +59,7 @@ static bool output_fault(const gg_output_record *output, char text[GG_FAULT_SIZE
         {"gauge_max_at", output->gauge_max_at, -1, output->count},
         {"pattern_first", output->pattern_first, -1, output->count},
         {"repeat_first", output->repeat_first, -1, output->count},
+        {"certificate_at", output->certificate_at, 0, output->count},
         {"certified", output->certified, 0, GG_COUNT_MAX},
     };
     for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++)

@@ -18,6 +18,7 @@
 #define LIMIT(member, kind) FIELD(gg_limit_record, member, kind)
 #define CASE(member, kind) FIELD(gg_case_record, member, kind)
 #define OUTPUT(member, kind) FIELD(gg_output_record, member, kind)
+#define LATER_OUTPUT(member, kind) LATER(gg_output_record, member, kind)
 #define CHECK(member, kind) FIELD(gg_check, member, kind)
 #define LEVEL(member, kind) FIELD(gg_level_record, member, kind)
 #define DIFFERENCE(member, kind) FIELD(gg_level_difference, member, kind)
@@ -65,7 +66,9 @@ const gg_field gg_output_fields[] = {
     BITS("repeat_bits_first", gg_output_record, repeat_bits, 0),
     BITS("repeat_bits_other", gg_output_record, repeat_bits, 1),
     OUTPUT(repeat_ulps, WIDE), OUTPUT(digest, DIGEST), OUTPUT(certified, INT),
-    OUTPUT(certificate, EXACT), OUTPUT(ablated_rmse, EXACT), END};
+    OUTPUT(certificate, EXACT), LATER_OUTPUT(certificate_at, COUNT),
+    LATER_OUTPUT(certified_error, EXACT), LATER_OUTPUT(certified_elements, TEXT),
+    OUTPUT(ablated_rmse, EXACT), END};
 
 const gg_field gg_check_fields[] = {
     CHECK(name, TEXT), CHECK(verdict, VERDICT), CHECK(value, EXACT),
@@ -237,7 +240,8 @@ gg_status gg_fields_read(gg_json_in *in, const cJSON *object, const gg_field *fi
         keys[count] = f->optional ? beside[count] : f->key;
         count++;
         if (f->kind != GG_FIELD_EXACT) continue;
-        snprintf(beside[count], sizeof beside[count], "%s_decimal", f->key);
+        snprintf(beside[count], sizeof beside[count], "%s%s_decimal", f->optional ? "?" : "",
+                 f->key);
         keys[count] = beside[count];
         count++;
     }

@@ -60,6 +60,11 @@ typedef struct gg_output_record {
     /* truth against MPFR */
     int certified;            /* elements compared */
     double certificate;       /* largest |FP64 - MPFR| / (allowance + half an ulp) */
+    int64_t certificate_at;   /* flat index of it */
+    double certified_error;   /* rms of |output - MPFR| over the same elements, in the same
+                                 unit */
+    char certified_elements[384]; /* their flat indices: "0,17,4096", "all"; "" in reports
+                                     that have neither of these two */
 
     /* the same kernel with the ablated feature off, same input; NaN when not run */
     double ablated_rmse;

@@ -23,7 +23,9 @@ import jsonschema
 
 # Absent where there is nothing to say: also in reports from before they were thought of.
 OPTIONAL = ("message", "levels", "level_runs", "bits_map", "error_map", "device", "across",
-            "devices")
+            "devices",
+            "certificate_at", "certified_error", "certified_error_decimal",
+            "certified_elements")
 
 def load(path):
     with open(path, "rb") as file:
