@@ -18,7 +18,8 @@ static void print_overview(void)
         printf("  %-*s %s\n", NAME_WIDTH, gg_commands[i]->name, gg_commands[i]->summary);
     printf("\ntopics\n");
     for (int i = 0; gg_topics[i].name != NULL; i++)
-        printf("  %-*s %s\n", NAME_WIDTH, gg_topics[i].name, gg_topics[i].summary);
+        if (gg_command_find(gg_topics[i].name) == NULL) /* else it stands with the command */
+            printf("  %-*s %s\n", NAME_WIDTH, gg_topics[i].name, gg_topics[i].summary);
     printf("\n'gradgate help TOPIC' explains a command or a topic, 'gradgate --version' says\n"
            "which build this is.\n"
            "Exit codes: 0 passed, 1 failed, 2 not verified (nothing or not enough was\n"
@@ -54,7 +55,9 @@ static gg_status refuse(const char *name)
         used += (size_t)snprintf(known + used, sizeof known - used, " %s",
                                  gg_commands[i]->name);
     for (int i = 0; gg_topics[i].name != NULL && used < sizeof known; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, " %s", gg_topics[i].name);
+        if (gg_command_find(gg_topics[i].name) == NULL)
+            used += (size_t)snprintf(known + used, sizeof known - used, " %s",
+                                     gg_topics[i].name);
     return gg_fail(GG_BAD_INPUT, "no help on '%.60s': choose one of%s", name, known);
 }
 
@@ -65,14 +68,11 @@ gg_status gg_help(const char *topic)
         return GG_OK;
     }
     const gg_command *command = gg_command_find(topic);
-    if (command != NULL) {
-        print_command(command);
-        return GG_OK;
-    }
-    for (int i = 0; gg_topics[i].name != NULL; i++)
-        if (strcmp(gg_topics[i].name, topic) == 0) {
-            printf("%s: %s\n\n%s", topic, gg_topics[i].summary, gg_topics[i].text);
-            return GG_OK;
-        }
-    return refuse(topic);
+    const gg_topic *page = gg_topics;
+    while (page->name != NULL && strcmp(page->name, topic) != 0) page++;
+    if (command == NULL && page->name == NULL) return refuse(topic);
+    if (command != NULL) print_command(command);
+    if (command != NULL && page->name != NULL) printf("\n");
+    if (page->name != NULL) printf("%s: %s\n\n%s", topic, page->summary, page->text);
+    return GG_OK;
 }

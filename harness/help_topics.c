@@ -14,13 +14,18 @@ static const char kernels[] =
     "same arithmetic, step by step, on the CPU. --device host runs the twin and so predicts the\n"
     "bits of a card; --golden FILE holds them to digests that a card made.\n"
     "\n"
+    "A kernel of your own: see 'gradgate help plug-ins'.\n";
+
+static const char plug_ins[] =
     "A kernel of your own is a shared object that ends in GG_PLUGIN(&kernel); and is run by its\n"
     "path: --kernel ./mine.so, or ./mine.so:NAME when it brings several. 'gradgate list kernels\n"
     "--kernel ./mine.so' shows what it brings; scripts/examples/plugin/ is one of 80 lines. The\n"
     "report records the file's digest. Checks for which it states no limits are not verified:\n"
     "state them in the struct, or borrow them with --limits-of KERNEL.\n"
     "\n"
-    "A kernel is also judged by a C program through libgradgate (gradgate/gradgate.h).\n";
+    "A C program judges its kernel in its own process through libgradgate: include\n"
+    "gradgate/gradgate.h, link with pkg-config --libs gradgate; examples/api/ is one of 30 lines.\n"
+    "The examples are under share/gradgate of an installation, scripts/ of the sources.\n";
 
 static const char cases[] =
     "A case is an operator, a family of inputs, extents, types and a seed. Its inputs are a\n"
@@ -95,7 +100,8 @@ static const char files[] =
     "in PREFIX/share/gradgate, a program in a build folder in the sources around it.\n";
 
 const gg_topic gg_topics[] = {
-    {"kernels", "what is on trial: built-in kernels, twins, your own", kernels},
+    {"kernels", "what is on trial: built-in kernels and their twins", kernels},
+    {"plug-ins", "a kernel of your own: shared object, C program", plug_ins},
     {"cases", "what is tried: suites, families, seeds", cases},
     {"verdicts", "passed, failed, not verified, and the figures behind them", verdicts},
     {"determinism", "equal bits, and how strong the claim is", determinism},

@@ -40,6 +40,12 @@ exported=$(nm -g --defined-only "$prefix/lib/libgradgate.a" | sed -n 's/.* [TDBR
 if [ "$declared" = "$exported" ]; then ok; else no "the archive exports: $exported"; fi
 if readelf -d "$prefix/lib/libgradgate.so" | grep -q 'soname: \[libgradgate.so.0\]'; then ok
 else no "the library's soname"; fi
+for language in "${CC:-cc} -std=c99 -x c" "g++ -std=c++11 -x c++"; do
+    if echo '#include <gradgate/gradgate.h>' | $language -pedantic -Wall -Wextra -Werror \
+        -I"$prefix/include" -fsyntax-only - 2>"$work/err"; then ok; else
+        no "$language: $(head -3 "$work/err")"
+    fi
+done
 exits 0 --version
 if grep -qE '^gradgate [0-9.]+ \(([0-9a-f]{12}(\+dirty)?|unknown)\)$' "$work/out" &&
     grep -q '^compiler: ' "$work/out"; then ok; else no "the version does not say which build"; fi
