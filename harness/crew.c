@@ -38,6 +38,7 @@ struct gg_crew {
     const gg_suite *suite;
     const gg_run_record *run;
     char **argv;       /* of a worker; [2] is its post's `serve` */
+    char program[1024];
     post posts[GG_MAX_WORKERS];
     int count;
     int gpus;          /* of this host, as the latest worker saw */
@@ -62,15 +63,17 @@ double gg_crew_patience(const gg_run_options *options, const gg_suite *suite, in
 }
 
 /* The program again, with the arguments it was called with, as a worker. */
-static char **worker_arguments(const gg_run_options *options)
+static gg_status make_arguments(gg_crew *crew)
 {
-    static char program[] = "/proc/self/exe", verb[] = "run";
-    char **argv = calloc((size_t)options->argc + 4, sizeof *argv);
-    if (argv == NULL) return NULL;
-    argv[0] = program;
-    argv[1] = verb;
-    for (int i = 1; i < options->argc; i++) argv[i + 2] = options->argv[i];
-    return argv;
+    const gg_run_options *o = crew->options;
+    crew->argv = calloc((size_t)o->argc + 4, sizeof *crew->argv);
+    if (crew->argv == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
+    snprintf(crew->program, sizeof crew->program, "%s",
+             o->program != NULL ? o->program : "/proc/self/exe");
+    crew->argv[0] = crew->program;
+    crew->argv[1] = o->argv[0];
+    for (int i = 1; i < o->argc; i++) crew->argv[i + 2] = o->argv[i];
+    return GG_OK;
 }
 
 static gg_status start(gg_crew *crew, post *p)
@@ -78,6 +81,7 @@ static gg_status start(gg_crew *crew, post *p)
     crew->argv[2] = p->serve;
     p->greeted = p->waits = p->answered = false;
     p->task = -1;
+    p->patience = START_SECONDS;
     return gg_worker_start(crew->argv, &p->worker);
 }
 
@@ -223,8 +227,8 @@ gg_status gg_crew_start(const gg_run_options *options, const gg_suite *suite,
     gg_crew *crew = calloc(1, sizeof *crew);
     *result = crew;
     if (crew == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
-    *crew = (gg_crew){.options = options, .suite = suite, .argv = worker_arguments(options)};
-    if (crew->argv == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
+    *crew = (gg_crew){.options = options, .suite = suite};
+    GG_TRY(make_arguments(crew));
     GG_TRY(make_posts(crew));
     GG_TRY(start_posts(crew, 0, run));
     if (strcmp(options->device, "cuda:all") == 0) {

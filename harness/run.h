@@ -26,6 +26,7 @@ typedef struct gg_run_options {
      * again: argv[0] is the command, and NULL keeps the work in this process. */
     int argc;
     char **argv;
+    const char *program;  /* path of the workers' program; NULL: this one */
     int workers;          /* on the host; 0: this process does the work */
     bool shares;          /* `threads` are for all GPUs of this host together */
     int timeout;          /* seconds for a call of the kernel; 0: from what a case costs */

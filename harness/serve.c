@@ -2,6 +2,7 @@
 #include "harness/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ int gg_serve(const gg_run_options *options)
     gg_case_record *record = malloc(sizeof *record);
     int index;
     bool digests;
+    fcntl(GG_WORKER_FD, F_SETFD, FD_CLOEXEC); /* no child of ours keeps it open */
     gg_watch_open(GG_WORKER_FD);
     gg_watch_kernel("its loading"); /* a foreign kernel's constructors run now */
     gg_status status = gg_session_open(options, &session, &run);
