@@ -3,9 +3,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/environment.h"
 #include "harness/plugin.h"
+#include "kernels/mutant.h"
 #include "kernels/registry.h"
 
 static const char *accept_all(const gg_call *call)
@@ -67,6 +69,27 @@ static gg_status find_built_in(const char *name, const gg_operator *op, DLDevice
                    op->name, name, known);
 }
 
+/* "mutant:s_bf16": a planted fault of the self-test, to be looked at like any kernel. */
+static gg_status find_mutant(const char *name, const gg_operator *op, DLDeviceType device,
+                             gg_candidate *candidate)
+{
+    if (device != kDLCPU)
+        return gg_fail(GG_BAD_INPUT, "%s: planted faults run with --device host", name);
+    for (int s = 0; gg_mutant_sets[s] != NULL; s++) {
+        const gg_mutant_set *set = gg_mutant_sets[s];
+        if (strcmp(set->operator_name, op->name) != 0) continue;
+        for (const gg_mutant *m = set->mutants; m->name != NULL; m++) {
+            if (strcmp(m->name, name + strlen(GG_MUTANT_PREFIX)) != 0) continue;
+            GG_TRY(gg_program_digest(&candidate->digest));
+            GG_TRY(gg_candidate_take(set->arm(m), "this program", candidate));
+            candidate->kernel.name = name;
+            return GG_OK;
+        }
+    }
+    return gg_fail(GG_BAD_INPUT, "operator %s has no planted fault '%.40s': see 'gradgate list "
+                   "mutants'", op->name, name);
+}
+
 gg_status gg_candidate_own(const gg_kernel *own, const gg_operator *op, DLDeviceType device,
                            gg_candidate *candidate)
 {
@@ -111,7 +134,9 @@ gg_status gg_candidate_find(const char *name, const char *limits_of, const gg_op
                             DLDeviceType device, gg_candidate *candidate)
 {
     *candidate = (gg_candidate){.digest = 0};
-    GG_TRY(gg_plugin_named(name) ? find_in_plugin(name, op, device, candidate)
-                                 : find_built_in(name, op, device, candidate));
+    bool mutant = strncmp(name, GG_MUTANT_PREFIX, strlen(GG_MUTANT_PREFIX)) == 0;
+    GG_TRY(mutant ? find_mutant(name, op, device, candidate)
+           : gg_plugin_named(name) ? find_in_plugin(name, op, device, candidate)
+                                   : find_built_in(name, op, device, candidate));
     return limits_of == NULL ? GG_OK : borrow_limits(limits_of, op, candidate);
 }

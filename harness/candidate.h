@@ -7,6 +7,9 @@
 #include "cases/operator.h"
 #include "kernels/abi.h"
 
+/* Before the name of a planted fault (kernels/mutant.h). */
+#define GG_MUTANT_PREFIX "mutant:"
+
 typedef struct gg_candidate {
     gg_kernel kernel; /* whole: what a plug-in leaves out is filled in. Points in here */
     gg_limits limits[GG_MAX_OUTPUTS];

@@ -10,6 +10,7 @@
 #include "harness/commands.h"
 #include "harness/plugin.h"
 #include "harness/relations.h"
+#include "kernels/mutant.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
 
@@ -108,6 +109,17 @@ static void list_roundings(void)
             printf("%-20s %-14s %s\n", gg_operators[i]->name, r->name, r->summary);
 }
 
+/* Planted faults: each runs as --kernel mutant:NAME on the cases that match its pattern. */
+static void list_mutants(void)
+{
+    for (int s = 0; gg_mutant_sets[s] != NULL; s++)
+        for (const gg_mutant *m = gg_mutant_sets[s]->mutants; m->name != NULL; m++)
+            printf("%-20s %-4s %-23s %-10s %-10s %-16s %-22s %s\n",
+                   gg_mutant_sets[s]->operator_name, m->kind, m->name,
+                   gg_mutant_sets[s]->base(m), m->check, gg_mutant_sets[s]->suite, m->cases,
+                   m->fault);
+}
+
 static void list_limits(const gg_kernel *const *kernels)
 {
     for (int i = 0; kernels[i] != NULL; i++) {
@@ -152,9 +164,11 @@ static int list(int argc, char **argv)
     else if (strcmp(what, "checks") == 0) list_checks();
     else if (strcmp(what, "limits") == 0) list_limits(gg_kernels);
     else if (strcmp(what, "roundings") == 0) list_roundings();
+    else if (strcmp(what, "mutants") == 0) list_mutants();
     else {
         gg_fail(GG_BAD_INPUT, "list takes one of operators, kernels, suites, families, "
-                "checks, limits, roundings, not '%s'", what);
+                "checks, limits, roundings, mutants, not '%s'",
+                what);
         return gg_complain(GG_BAD_INPUT);
     }
     return GG_EXIT_PASSED;
@@ -162,7 +176,7 @@ static int list(int argc, char **argv)
 
 const gg_command gg_command_list = {
     .name = "list",
-    .usage = "operators|kernels|suites|families|checks|limits|roundings",
+    .usage = "operators|kernels|suites|families|checks|limits|roundings|mutants",
     .summary = "says what there is",
     .options = options,
     .run = list,

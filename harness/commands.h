@@ -15,7 +15,7 @@
 extern const gg_command gg_command_run, gg_command_case, gg_command_report, gg_command_gate;
 extern const gg_command gg_command_compare, gg_command_merge, gg_command_golden;
 extern const gg_command gg_command_selftest, gg_command_bench, gg_command_list,
-    gg_command_budget;
+    gg_command_budget, gg_command_calibrate;
 extern const gg_command gg_command_determinism, gg_command_doctor, gg_command_help;
 
 /* Prints "gradgate: message" and returns the exit code that `status` asks for. */

@@ -116,6 +116,29 @@ static const gg_mutant mutants[] = {
     {"compensation_negated", "K4", "delta from o - e: compensation doubles the error",
      "value_mean-*", "ablation", BY(SLIP(E_NEGATED))},
 
+    {"operands_short", "K4", "q, k, v and dout lose the last bit of their BF16",
+     "sharp-*", "gauge_p99", BY(.forward = gg_ta_operands_short_forward,
+     .backward = gg_ta_operands_short_backward)},
+    {"naive_operands_short", "K4", "naive: q, k, v and dout lose their last bit",
+     "sharp-*", "gauge_p99", BY(.base = GG_TA_ON_NAIVE, .forward = gg_ta_operands_short_forward,
+     .backward = gg_ta_operands_short_backward)},
+    {"twopass_operands_short", "K4", "twopass: q, k, v and dout lose their last bit",
+     "sharp-*-D16-*", "gauge_p99", BY(.base = GG_TA_ON_TWOPASS,
+     .forward = gg_ta_operands_short_forward, .backward = gg_ta_operands_short_backward)},
+    {"split_operands_short", "K4", "split: q, k, v and dout lose their last bit",
+     "sharp-*-D16-*", "gauge_p99", BY(.base = GG_TA_ON_SPLIT,
+     .forward = gg_ta_operands_short_forward, .backward = gg_ta_operands_short_backward)},
+    {"split_o_short", "K4", "split: o loses its last bit", "normal-R3-N*", "rmse",
+     BY(.base = GG_TA_ON_SPLIT, .forward = gg_ta_o_short_forward)},
+    {"split_dq_short", "K4", "split: dq loses its last bit", "normal-R3-N*", "rmse",
+     BY(.base = GG_TA_ON_SPLIT, BACKWARD(DQ, gg_ta_output_short))},
+    {"split_dk_short", "K4", "split: dk loses its last bit", "normal-R3-N*", "rmse",
+     BY(.base = GG_TA_ON_SPLIT, BACKWARD(DK, gg_ta_output_short))},
+    {"split_dv_short", "K4", "split: dv loses its last bit", "normal-R3-N*", "rmse",
+     BY(.base = GG_TA_ON_SPLIT, BACKWARD(DV, gg_ta_output_short))},
+    {"split_dbias_short", "K4", "split: dbias has one bit less than BF16", "normal-R3-N*",
+     "rmse", BY(.base = GG_TA_ON_SPLIT, BACKWARD(DBIAS, gg_ta_output_short))},
+
     {"bias_scaled", "K5", "the bias is multiplied by 1/sqrt(D) as the scores are",
      "two_keys-*", "gauge_max", BY(SLIP(BIAS_SCALED))},
     {"bias_no_log2e", "K5", "the factor log2(e) misses the bias", "two_keys-*",
@@ -124,6 +147,9 @@ static const gg_mutant mutants[] = {
      "normal-R3-N64-*", "gauge_max", BY(SLIP(BIAS_EXACT_TILES))},
     {"bias_transposed", "K5", "bias[j][i] for bias[i][j]", "two_keys-*", "gauge_max",
      BY(SLIP(BIAS_TRANSPOSED))},
+    {"bias_rows_padded", "K5", "the bias is read as if its rows were padded to a tile",
+     "normal-R3-N17-*", "gauge_max", BY(.forward = gg_ta_padded_bias_forward,
+     .backward = gg_ta_padded_bias_backward)},
     {"bias_of_head_0", "K5", "every head takes the bias of head 0", "two_keys-*",
      "gauge_max", BY(SLIP(BIAS_OF_HEAD_0))},
     {"bias_of_batch_0", "K5", "every batch takes the bias of batch 0", "normal-R2-N20-*",
@@ -244,6 +270,10 @@ static const gg_mutant mutants[] = {
     {"by_head_count", "K12", "the order of dq's sum depends on the number of heads",
      "normal-R3-N70-*", "slice", BY(HEAD(gg_ta_head_by_head_count))},
 
+    {"other_kernel", "K12", "another backend runs under this name: naive, as right, with "
+     "other bits", "normal-R3-N70-*", "golden", BY(.forward = gg_ta_other_kernel_forward,
+     .backward = gg_ta_other_kernel_backward)},
+
     {"doubled_at_first", "K13", "tuning trials all add to dbias at the first call",
      "normal-R3-N17-*", "repeat", BY(BACKWARD(DBIAS, gg_ta_doubled_at_first))},
     {"half_in_turn", "K13", "each of two configurations writes half of dv",
@@ -270,6 +300,10 @@ static const gg_mutant mutants[] = {
 
     {"replay", "K15", "gradients of the first call at an address are given again",
      "normal-R3-N17-*", "fresh", BY(.backward = gg_ta_replay_backward)},
+    {"replay_by_prefix", "K15", "gradients of a call whose q began with the same bytes are "
+     "given again", "normal-R3-N17-*", "fresh", BY(.backward = gg_ta_replay_by_prefix)},
+    {"inputs_zeroed", "K15", "dout and the gradients are set to zero", "normal-R3-N17-*",
+     "inputs", BY(.backward = gg_ta_inputs_zeroed)},
     {"answer_found", "K15", "dq is copied from the truth's memory", "normal-R3-N17-*",
      "fresh", BY(.backward = gg_ta_answer_found)},
     {"dout_edited", "K15", "dout is changed after it was used", "normal-R3-N17-*",
@@ -288,6 +322,10 @@ static const gg_mutant controls[] = {
     {0},
 };
 
+static const gg_kernel *const bases[] = {&gg_ta_turbo_twin, &gg_ta_recompute_twin,
+                                         &gg_ta_naive_twin, &gg_ta_twopass_twin,
+                                         &gg_ta_split_twin};
+
 /* The armed mutant; one at a time, as the harness runs them. */
 static struct {
     const gg_ta_planted *how;
@@ -305,6 +343,7 @@ int gg_ta_backward_calls(void) { return armed.calls; }
 int gg_ta_planted_forward(const gg_call *call)
 {
     int naive = armed.how->base == GG_TA_ON_NAIVE;
+    if (armed.how->base >= GG_TA_ON_TWOPASS) return bases[armed.how->base]->forward(call);
     return gg_ta_run_forward(call, &armed.plan,
                              naive ? gg_ta_naive_forward : gg_ta_online_forward);
 }
@@ -312,6 +351,7 @@ int gg_ta_planted_forward(const gg_call *call)
 int gg_ta_planted_backward(const gg_call *call)
 {
     int naive = armed.how->base == GG_TA_ON_NAIVE;
+    if (armed.how->base >= GG_TA_ON_TWOPASS) return bases[armed.how->base]->backward(call);
     gg_ta_head *head = naive ? gg_ta_naive_backward : gg_ta_tiled_backward;
     return gg_ta_run_backward(call, &armed.plan,
                               armed.how->backward_head ? armed.how->backward_head : head);
@@ -330,8 +370,6 @@ static int backward(const gg_call *call)
 
 static const gg_kernel *arm(const gg_mutant *mutant)
 {
-    static const gg_kernel *const bases[] = {&gg_ta_turbo_twin, &gg_ta_recompute_twin,
-                                             &gg_ta_naive_twin};
     static const gg_ta_plan *const plans[] = {&gg_ta_turbo_plan, &gg_ta_recompute_plan,
                                               &gg_ta_naive_plan};
     const gg_ta_planted *how = mutant->how;
@@ -344,7 +382,7 @@ static const gg_kernel *arm(const gg_mutant *mutant)
     if (how->gradient) armed.lanes.gradient = how->gradient;
     armed.fault = how->fault;
     armed.fault.lanes = &armed.lanes;
-    armed.plan = *plans[how->base];
+    if (how->base < GG_TA_ON_TWOPASS) armed.plan = *plans[how->base];
     armed.plan.fault = &armed.fault;
     armed.kernel = *bases[how->base];
     armed.kernel.name = mutant->name;
@@ -357,8 +395,7 @@ static const gg_kernel *arm(const gg_mutant *mutant)
 
 static const char *base(const gg_mutant *mutant)
 {
-    static const char *const names[] = {"turbo", "recompute", "naive"};
-    return names[((const gg_ta_planted *)mutant->how)->base];
+    return bases[((const gg_ta_planted *)mutant->how)->base]->name;
 }
 
 const gg_mutant_set gg_ta_mutants = {

@@ -9,7 +9,10 @@
 enum { GG_TA_OUT_O, GG_TA_OUT_DQ, GG_TA_OUT_DK, GG_TA_OUT_DV, GG_TA_OUT_DBIAS };
 
 typedef struct gg_ta_planted {
-    enum { GG_TA_ON_TURBO, GG_TA_ON_RECOMPUTE, GG_TA_ON_NAIVE } base;
+    enum {
+        GG_TA_ON_TURBO, GG_TA_ON_RECOMPUTE, GG_TA_ON_NAIVE,
+        GG_TA_ON_TWOPASS, GG_TA_ON_SPLIT /* faults around the twin only */
+    } base;
     gg_ta_fault fault;
     /* arithmetic in place of the lanes' */
     void (*round)(float *value, int16_t *exponent, const float *in, size_t n);
@@ -96,6 +99,18 @@ int gg_ta_gather_forward(const gg_call *call);
 int gg_ta_gather_backward(const gg_call *call);
 int gg_ta_gather32_forward(const gg_call *call);
 int gg_ta_gather32_backward(const gg_call *call);
+
+/* planted_inputs.c: inputs changed before the twin sees them, and outputs cut short */
+int gg_ta_operands_short_forward(const gg_call *call);
+int gg_ta_operands_short_backward(const gg_call *call);
+int gg_ta_padded_bias_forward(const gg_call *call);
+int gg_ta_padded_bias_backward(const gg_call *call);
+int gg_ta_o_short_forward(const gg_call *call);
+int gg_ta_output_short(const gg_call *call);
+int gg_ta_inputs_zeroed(const gg_call *call);
+int gg_ta_replay_by_prefix(const gg_call *call);
+int gg_ta_other_kernel_forward(const gg_call *call);
+int gg_ta_other_kernel_backward(const gg_call *call);
 
 /* One output of a call: NULL data when it is not wanted. */
 typedef struct gg_ta_array {
