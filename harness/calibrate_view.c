@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <string.h>
 
 #include "harness/calibrate.h"
 #include "reports/grid.h"
@@ -88,19 +89,43 @@ static void limits(const gg_calibration *c, gg_view *view)
              "of another kernel or type with this limit");
 }
 
+/* The rows of one kernel and figure, of all its outputs. */
+static bool together(const gg_limit_row *a, const gg_limit_row *b)
+{
+    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->figure, b->figure) == 0 &&
+           strcmp(a->operator_name, b->operator_name) == 0;
+}
+
+/* "o bf16 1.51, dq bf16 2.06": the largest figures of a family. */
+static void put_family(const gg_calibration *c, const gg_family_row *family, gg_grid *grid)
+{
+    const gg_limit_row *of = &c->limits[family->limit];
+    char text[400] = "";
+    size_t used = 0;
+    for (int i = 0; i < c->family_count && used < sizeof text; i++) {
+        const gg_limit_row *row = &c->limits[c->families[i].limit];
+        if (!together(of, row) || strcmp(c->families[i].family, family->family) != 0) continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s %.3g",
+                                 used ? ", " : "", row->output, gg_dtype_name(row->dtype),
+                                 c->families[i].largest);
+    }
+    gg_grid_add(grid, "%s\t%s\t%s\t%s", GG_CLEAN(of->kernel), of->figure,
+                GG_CLEAN(family->family), GG_CLEAN(text));
+}
+
 static void families(const gg_calibration *c, gg_view *view)
 {
     gg_grid *grid = gg_grid_start(view, 4);
     snprintf(grid->title, sizeof grid->title, "Largest honest figure by family");
-    gg_grid_add(grid, "kernel\toutput\tfigure\tfamily\tlargest\tlimit");
-    for (int l = 0; l < c->limit_count; l++)
-        for (int i = 0; i < c->family_count; i++) {
-            const gg_limit_row *row = &c->limits[l];
-            if (c->families[i].limit != l) continue;
-            gg_grid_add(grid, "%s\t%s %s\t%s\t%s\t%.3g\t%.4g", GG_CLEAN(row->kernel),
-                        GG_CLEAN(row->output), gg_dtype_name(row->dtype), row->figure,
-                        GG_CLEAN(c->families[i].family), c->families[i].largest, row->limit);
-        }
+    gg_grid_add(grid, "kernel\tfigure\tfamily\tof each output");
+    for (int i = 0; i < c->family_count; i++) {
+        bool first = true; /* of its kernel, figure and family */
+        for (int j = 0; j < i && first; j++)
+            first = !together(&c->limits[c->families[i].limit],
+                              &c->limits[c->families[j].limit]) ||
+                    strcmp(c->families[i].family, c->families[j].family) != 0;
+        if (first) put_family(c, &c->families[i], grid);
+    }
 }
 
 static void unseen(const gg_calibration *c, gg_view *view)
