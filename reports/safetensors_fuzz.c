@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * libFuzzer: a safetensors file. Every byte of an accepted tensor is read.
- * plant: reports/safetensors.c s/(uint64_t)end > size/(uint64_t)end > size + 8/ */
+ * plant: reports/safetensors.c s/length > size - 8/length > size + 8/ */
 #include "reports/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gg_safetensors file;
-    static volatile unsigned sum;
+    __attribute__((unused)) static volatile unsigned sum;
     gg_status status = gg_safetensors_parse("fuzz", data, size, &file);
     if (status != GG_OK && file.tensors != NULL) __builtin_trap();
     for (int i = 0; i < file.count; i++) {

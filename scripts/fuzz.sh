@@ -30,7 +30,7 @@ link() {
 seeds() { # of each parser, from committed suites and from reports made of them
     mkdir -p "$fuzz/seeds" && cd "$fuzz/seeds" || return 1
     mkdir -p cases/suite reports/journal harness/report harness/golden harness/bench_peers \
-        harness/command
+        harness/command reports/safetensors
     cp "$here"/cases/suites/*.json cases/suite
     gradgate=$(cd "$here" && cd "$build" && pwd)/gradgate
     run="$gradgate run --device host --certify 0 --threads 1"
@@ -42,6 +42,10 @@ seeds() { # of each parser, from committed suites and from reports made of them
     (ulimit -f 64; $run --suite linear60 --kernel plain --out reports/journal/j >/dev/null 2>&1)
     mv reports/journal/j.journal reports/journal/whole 2>/dev/null
     head -n 3 reports/journal/whole >reports/journal/three
+    header='{"q":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]},"m":{"dtype":"U8",'
+    header=$header'"shape":[4],"data_offsets":[12,16]},"__metadata__":{"gradgate":"1"}}'
+    printf '%b%s' "\\0$(printf %o ${#header})\\0\\0\\0\\0\\0\\0\\0" "${header}0123456789abcdef" \
+        >reports/safetensors/two
     cat >harness/bench_peers/some <<'END'
 {"about": "a peer script, 1.0"}
 {"kernel": "flex", "family": "normal", "B": 8, "R": 8, "H": 8, "N": 8, "D": 8, "forward_ms": 1.5, "total_ms": 4e0, "same_bits": false, "peak_extra_bytes": 1024, "rmse": {"dq": 2.2e-4, "o": 1e-4}, "floor": {"dq": 1e-4}, "truth_rms": {"dq": 0.5}, "rmse_rows": 2}
