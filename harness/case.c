@@ -25,6 +25,8 @@ static gg_status compare_runs(gg_trial *t, int run, gg_case_record *record)
                           gg_trial_poison(run), &d));
         if (run == 1 || d.unwritten < out->unwritten) out->unwritten = d.unwritten;
         if (d.differing == 0) continue;
+        GG_TRY(gg_map_bits(b, &first, t->again[o], d.differing,
+                           t->plan->worst ? &t->plan->worst->share[o] : NULL, out));
         if (out->repeat_first < 0) {
             size_t size = gg_dtype_bytes(first.dtype), at = (size_t)d.first * size;
             GG_TRY(b->download(&out->repeat_bits[0], (char *)t->first[o] + at, size));
@@ -73,6 +75,8 @@ static gg_status measure(gg_trial *t, gg_case_record *record, gg_sums *sums)
         out->gauge_max_at = m.sums.ratio_at;
         out->pattern_mismatch = m.sums.mismatch;
         out->pattern_first = m.sums.mismatch > 0 ? m.sums.mismatch_first : -1;
+        GG_TRY(gg_map_errors(b, &first, t->truth.value[o], t->truth.allowance[o],
+                             t->plan->worst ? &t->plan->worst->gauge[o] : NULL, out));
         if (m.sums.ratio_at < 0) continue;
         size_t size = gg_dtype_bytes(first.dtype), at = (size_t)m.sums.ratio_at;
         uint32_t bits = 0;

@@ -57,9 +57,10 @@ void gg_levels_text(unsigned set, char *text, size_t size)
                                      levels[l].name);
 }
 
-/* One run's outputs against the reference. A difference goes to `record`, unless NULL. */
+/* One run's outputs against the reference. A difference goes to `record`, unless NULL,
+ * and a map of it to the case. */
 static gg_status compare(const gg_subject *s, int k, void *const *outputs, bool *differs,
-                         gg_level_record *record)
+                         gg_level_record *record, gg_case_record *c)
 {
     const gg_trial *t = &s->trial;
     const gg_backend *b = t->plan->backend;
@@ -72,6 +73,8 @@ static gg_status compare(const gg_subject *s, int k, void *const *outputs, bool 
         if (d.differing == 0) continue;
         *differs = true;
         if (record == NULL) continue;
+        GG_TRY(gg_map_bits(b, &first, outputs[o], d.differing,
+                           s->plan.worst ? &s->plan.worst->share[o] : NULL, &c->outputs[o]));
         gg_level_difference *seen = record->differences;
         const char *name = t->op->outputs[o].name;
         while (seen < record->differences + record->difference_count &&
@@ -137,7 +140,8 @@ static void end_load(gg_subject *s)
     s->load = NULL;
 }
 
-static gg_status try_kernel(gg_subject *s, gg_level level, gg_level_record *record)
+static gg_status try_kernel(gg_subject *s, gg_level level, gg_level_record *record,
+                            gg_case_record *c)
 {
     int runs = runs_of(&s->plan, level);
     double least = level == GG_LEVEL_LOAD ? s->plan.backend->overlap_least : 0;
@@ -149,7 +153,7 @@ static gg_status try_kernel(gg_subject *s, gg_level level, gg_level_record *reco
         bool differs;
         s->shared = s->loaded = 0;
         GG_TRY(levels[level].run(s, k, &outputs));
-        GG_TRY(compare(s, k, outputs, &differs, record));
+        GG_TRY(compare(s, k, outputs, &differs, record, c));
         add_time(s, &all);
         record->differed += differs;
         if (level == GG_LEVEL_LOAD && !differs &&
@@ -171,7 +175,7 @@ static gg_status try_control(gg_subject *s, gg_level level, gg_level_record *rec
     for (int k = 1; k <= runs && !differs; k++) {
         void *const *outputs;
         GG_TRY(levels[level].run(s, k, &outputs));
-        GG_TRY(compare(s, k, outputs, &differs, NULL));
+        GG_TRY(compare(s, k, outputs, &differs, NULL, NULL));
         record->control_runs++;
     }
     record->control_differed = differs;
@@ -247,7 +251,7 @@ static void measure(gg_level level, gg_subject *kernel, gg_subject *control,
     snprintf(record->name, sizeof record->name, "%s", levels[level].name);
     if (kernel->plan.control != NULL)
         snprintf(record->control, sizeof record->control, "%s", kernel->plan.control->name);
-    if (try_kernel(kernel, level, record) != GG_OK)
+    if (try_kernel(kernel, level, record, c) != GG_OK)
         snprintf(trouble, sizeof trouble, "%s", gg_message());
     else if (record->control[0] != '\0' && no_control[0] != '\0')
         snprintf(trouble, sizeof trouble, "control: %s", no_control);

@@ -6,6 +6,7 @@
 #include "cases/suite.h"
 #include "harness/arena.h"
 #include "harness/golden.h"
+#include "harness/maps.h"
 #include "kernels/abi.h"
 #include "reports/record.h"
 
@@ -39,6 +40,7 @@ typedef struct gg_plan {
     const gg_kernel *control; /* must differ at every level; NULL: there is none */
     const char *const *relaunch; /* what a fresh process is told about the run, in options
                                  of gg_command_fresh(), ended by NULL; NULL: not possible */
+    gg_worst *worst;          /* so far, for maps (maps.h); NULL: no maps */
     gg_observer *observe;     /* called once a case that was measured; NULL: nobody */
     void *observer;           /* its context */
 } gg_plan;

@@ -141,6 +141,7 @@ static gg_status run_suite(const gg_run_options *options, const gg_suite *suite,
     if (status == GG_OK) status = run_cases(who, chosen, count, journal, run);
     run->place.seconds = gg_seconds() - start;
     gg_environment_time(run->place.finished);
+    gg_maps_keep_worst(run);
     if (status == GG_OK && keeps) status = gg_report_write(run, options->out);
     gg_journal_close(journal, status == GG_OK);
     free(chosen);

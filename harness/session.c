@@ -165,6 +165,7 @@ gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_r
     GG_TRY(choose_levels(options, s));
     GG_TRY(load_golden(options, plan, &s->golden));
     tell_fresh(options, s);
+    plan->worst = &s->worst;
     return describe(options, plan, run);
 }
 

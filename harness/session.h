@@ -14,6 +14,7 @@ typedef struct gg_session {
     gg_candidate candidate;
     gg_golden golden;
     gg_plan plan; /* points at the others */
+    gg_worst worst;
     const char *relaunch[9];
     char threads[16];
 } gg_session;

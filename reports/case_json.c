@@ -7,6 +7,7 @@
 #include "cases/json_memory.h"
 #include "reports/consistent.h"
 #include "reports/fields.h"
+#include "reports/map_json.h"
 
 /* Far above any run, and far below what milliseconds in a double lose. */
 #define MILLISECONDS_MAX (INT64_C(1) << 45)
@@ -36,6 +37,8 @@ static void write_output(gg_json_out *out, const gg_output_record *output)
     gg_out_open(out, NULL, '{');
     gg_fields_write(out, gg_output_fields, output);
     write_list(out, "shape", output->shape, output->ndim);
+    gg_map_write(out, "bits_map", &output->bits_map);
+    gg_map_write(out, "error_map", &output->error_map);
     gg_out_open(out, "checks", '[');
     for (int i = 0; i < output->check_count; i++) {
         gg_out_open_line(out, NULL, '{');
@@ -134,7 +137,7 @@ static gg_status read_checks(gg_json_in *in, const cJSON *object,
 static gg_status read_outputs(gg_json_in *in, const cJSON *extra,
                               gg_case_record *record)
 {
-    static const char *const others[] = {"shape", "checks", NULL};
+    static const char *const others[] = {"shape", "?bits_map", "?error_map", "checks", NULL};
     GG_TRY(gg_in_array(in, extra, "outputs", 0, GG_MAX_OUTPUTS, &record->output_count));
     const cJSON *item;
     int i = 0;
@@ -144,6 +147,8 @@ static gg_status read_outputs(gg_json_in *in, const cJSON *extra,
         size_t inner = gg_in_enter(in, NULL, i++);
         GG_TRY(gg_fields_read(in, item, gg_output_fields, others, output));
         GG_TRY(read_list(in, item, "shape", output->shape, GG_MAX_DIMS, &output->ndim));
+        GG_TRY(gg_map_read(in, item, "bits_map", &output->bits_map));
+        GG_TRY(gg_map_read(in, item, "error_map", &output->error_map));
         GG_TRY(read_checks(in, item, output));
         gg_in_leave(in, inner);
     }

@@ -43,6 +43,15 @@ static bool shape_fault(const gg_output_record *output, char text[GG_FAULT_SIZE]
     return false;
 }
 
+static bool map_fault(const gg_output_record *output, const gg_map *map)
+{
+    gg_map right = gg_map_of(output);
+    return map->rows != 0 &&
+           (gg_fields_unfit(gg_map_fields, map) || map->rows != right.rows ||
+            map->columns != right.columns || map->cell_rows != right.cell_rows ||
+            map->cell_columns != right.cell_columns);
+}
+
 static bool output_fault(const gg_output_record *output, char text[GG_FAULT_SIZE])
 {
     const char *unfit = gg_fields_unfit(gg_output_fields, output);
@@ -66,6 +75,8 @@ static bool output_fault(const gg_output_record *output, char text[GG_FAULT_SIZE
         if (bounded[i].value < bounded[i].low || bounded[i].value > bounded[i].high)
             return SAY("output %s of %" PRId64 " elements has %s %" PRId64,
                        output->name, output->count, bounded[i].name, bounded[i].value);
+    if (map_fault(output, &output->bits_map) || map_fault(output, &output->error_map))
+        return SAY("output %s has a map of another shape", output->name);
     if (output->check_count < 0 || output->check_count > GG_MAX_CHECKS)
         return SAY("output %s has %d checks", output->name, output->check_count);
     for (int i = 0; i < output->check_count; i++)

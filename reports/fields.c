@@ -22,6 +22,7 @@
 #define CHECK(member, kind) FIELD(gg_check, member, kind)
 #define LEVEL(member, kind) FIELD(gg_level_record, member, kind)
 #define DIFFERENCE(member, kind) FIELD(gg_level_difference, member, kind)
+#define MAP(member, kind) FIELD(gg_map, member, kind)
 #define BITS(key, type, member, which)                                                 \
     {key, GG_FIELD_BITS, offsetof(type, member) + (which) * sizeof(uint32_t),          \
      sizeof(uint32_t), false}
@@ -87,6 +88,11 @@ const gg_field gg_level_difference_fields[] = {
     DIFFERENCE(differing, COUNT), DIFFERENCE(first, COUNT),
     BITS("bits_first", gg_level_difference, bits, 0),
     BITS("bits_other", gg_level_difference, bits, 1), DIFFERENCE(ulps, WIDE), END};
+
+/* The cells stand beside them, as hexadecimal text. */
+const gg_field gg_map_fields[] = {MAP(rows, INT), MAP(columns, INT),
+                                  MAP(cell_rows, COUNT), MAP(cell_columns, COUNT),
+                                  MAP(value, EXACT), MAP(full, EXACT), END};
 
 /* One value of any kind; memcpy because a field table knows offsets, not types. */
 typedef union gg_any {

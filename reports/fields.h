@@ -33,7 +33,8 @@ typedef struct gg_field {
 
 extern const gg_field gg_run_fields[], gg_place_fields[], gg_limit_fields[],
     gg_case_fields[], gg_output_fields[], gg_check_fields[], gg_level_fields[],
-    gg_level_time_fields[], gg_level_difference_fields[], gg_device_fields[];
+    gg_level_time_fields[], gg_level_difference_fields[], gg_map_fields[],
+    gg_device_fields[];
 
 /* 2^53: above it a JSON number is no longer exact in every reader. */
 #define GG_COUNT_MAX (INT64_C(1) << 53)

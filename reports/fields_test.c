@@ -70,10 +70,11 @@ Test(fields, every_member_of_a_record_is_stored)
                " id verdict reason seconds device across extent outputs output_count levels "
                "level_count ");
     expect_all("gg_output_record", gg_output_fields,
-               " ndim shape checks check_count repeat_bits ");
+               " ndim shape checks check_count repeat_bits bits_map error_map ");
     expect_all("gg_check", gg_check_fields, "");
     expect_all("gg_level_record", gg_level_fields,
                " overlap control_runs differences difference_count ");
+    expect_all("gg_map", gg_map_fields, " cells ");
     expect_all("gg_level_difference", gg_level_difference_fields, " bits ");
 }
 

@@ -189,3 +189,50 @@ Test(level_records, of_a_file_are_checked)
     free(text);
     gg_run_free(&run);
 }
+
+static gg_map some_map(const gg_output_record *output, double value)
+{
+    gg_map map = gg_map_of(output);
+    map.value = value;
+    map.full = (double)INFINITY;
+    for (int i = 0; i < map.rows * map.columns; i++) map.cells[i] = (uint8_t)(i * 37);
+    return map;
+}
+
+Test(level_records, maps_are_read_as_they_were_written)
+{
+    gg_run_record run = make_run(2), back;
+    const char *a = temporary("a.json"), *b = temporary("b.json");
+    gg_output_record *o = &run.cases[1].outputs[1];
+    o->bits_map = some_map(o, 0.25);
+    o->error_map = some_map(o, (double)NAN);
+    cr_assert_eq(gg_report_write(&run, a), GG_OK, "%s", gg_message());
+    cr_assert_eq(gg_report_read(a, &back), GG_OK, "%s", gg_message());
+    cr_assert_eq(gg_report_write(&back, b), GG_OK, "%s", gg_message());
+    same_files(a, b, true);
+    cr_assert_eq(back.cases[1].outputs[1].bits_map.rows, 4);
+    cr_assert_arr_eq(back.cases[1].outputs[1].error_map.cells, o->error_map.cells,
+                     sizeof o->error_map.cells);
+    cr_assert_eq(back.cases[0].outputs[0].bits_map.rows, 0);
+    o->bits_map.columns++;
+    cr_assert_eq(gg_report_write(&run, a), GG_INTERNAL, "another shape");
+    gg_run_free(&run);
+    gg_run_free(&back);
+}
+
+Test(level_records, the_worst_map_of_each_output_is_kept)
+{
+    gg_run_record run = make_run(4);
+    const double values[4] = {0.5, 0.75, 0.75, 0.25};
+    for (int i = 0; i < 4; i++) {
+        gg_output_record *o = run.cases[i].outputs;
+        o[0].bits_map = some_map(&o[0], values[i]);
+        if (i > 1) o[1].error_map = some_map(&o[1], i == 2 ? (double)NAN : 9);
+    }
+    gg_maps_keep_worst(&run);
+    for (int i = 0; i < 4; i++) {
+        cr_expect_eq(run.cases[i].outputs[0].bits_map.rows, i == 1 ? 4 : 0, "case %d", i);
+        cr_expect_eq(run.cases[i].outputs[1].error_map.rows, i == 2 ? 4 : 0, "case %d", i);
+    }
+    gg_run_free(&run);
+}

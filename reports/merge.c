@@ -236,6 +236,7 @@ gg_status gg_merge(const gg_run_record *part, const char *const *paths, int coun
     if (status == GG_OK) {
         join_selections(&p, merged);
         join_places(&p, &merged->place);
+        gg_maps_keep_worst(merged);
         char fault[GG_FAULT_SIZE];
         if (gg_run_fault(merged, fault))
             status = gg_fail(GG_BAD_INPUT, "the parts contradict each other: %s", fault);

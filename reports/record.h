@@ -30,6 +30,17 @@ typedef struct gg_check {
     char note[192];      /* where and how much when it did not pass, else "" */
 } gg_check;
 
+/* Where in an output something is: cells over its last two dimensions, all others taken
+ * together, rows from the top. rows == 0: there is no map. */
+enum { GG_MAP_CELLS = 32 };
+typedef struct gg_map {
+    int rows, columns;               /* of cells, at most GG_MAP_CELLS each */
+    int64_t cell_rows, cell_columns; /* elements of a cell; fewer in the last ones */
+    double value; /* what made this case's map the one that is kept: the larger, the better */
+    double full;  /* what a cell of 255 stands for; 0 is nothing */
+    uint8_t cells[GG_MAP_CELLS * GG_MAP_CELLS]; /* [rows][columns] */
+} gg_map;
+
 typedef struct gg_output_record {
     char name[16];
     gg_dtype dtype;
@@ -68,6 +79,11 @@ typedef struct gg_output_record {
 
     /* the same kernel with the ablated feature off, same input; NaN when not run */
     double ablated_rmse;
+
+    /* of the run's worst case alone (gg_maps_keep_worst) */
+    gg_map bits_map;          /* share of a cell's elements whose bits differed in the run
+                                 that differed most; value: the share of the output's */
+    gg_map error_map;         /* largest |error| / allowance of a cell; value: gauge_max */
 
     gg_check checks[GG_MAX_CHECKS];
     int check_count;
@@ -184,6 +200,11 @@ gg_verdict gg_run_verdict(const gg_run_record *run);
 bool gg_case_has_failed(const gg_case_record *record, const char *check);
 /* Number of cases with a verdict. */
 int gg_run_count(const gg_run_record *run, gg_verdict verdict);
+/* Of each kind of map leaves, for each output, the one with the largest value (a NaN is
+ * larger than any), in the first of equal cases. map_keep.c */
+void gg_maps_keep_worst(gg_run_record *run);
+/* Cells for an output of that shape; all are 0. */
+gg_map gg_map_of(const gg_output_record *output);
 void gg_run_free(gg_run_record *run);
 
 #endif
