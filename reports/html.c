@@ -350,6 +350,8 @@ gg_status gg_report_html(const gg_run_record *run, FILE *out)
     gg_html_accuracy(&page);
     gg_html_ablation(&page);
     gg_html_determinism(&page);
+    gg_html_levels(&page);
+    gg_html_maps(&page);
     gg_html_limits(&page);
     claims(&page);
     environment(&page);

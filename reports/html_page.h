@@ -25,6 +25,9 @@ void gg_html_accuracy(const gg_page *page);
 void gg_html_ablation(const gg_page *page);
 /* Families by outputs: in how many cases no bit differed. */
 void gg_html_determinism(const gg_page *page);
+/* html_maps.c: the levels of determinism, where there are any; the maps. */
+void gg_html_levels(const gg_page *page);
+void gg_html_maps(const gg_page *page);
 /* Largest value of each check beside its limit. */
 void gg_html_limits(const gg_page *page);
 

@@ -50,6 +50,8 @@ static const char gg_html_style_more[] =
     ".span,.dot{fill:none;stroke-linecap:round;vector-effect:non-scaling-stroke}\n"
     ".span{stroke-width:3;opacity:.55}.dot{stroke-width:9}\n"
     ".earned{stroke:var(--ok)}.collapsed{stroke:var(--bad)}.unclear{stroke:var(--open)}\n"
+    "svg.map{height:auto;max-width:24rem;border-radius:4px;overflow:hidden}"
+    ".bits path{fill:var(--bad)}.errors path{fill:var(--bar)}\n"
     ".key{display:inline-block;width:1.2em;height:.8em;vertical-align:-.05em;"
     "background:var(--bar);border-radius:2px}.key.t{width:3px;background:var(--tick)}\n"
     ".wide{overflow-x:auto;background:var(--card);border:1px solid var(--line);"

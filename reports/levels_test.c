@@ -236,3 +236,28 @@ Test(level_records, the_worst_map_of_each_output_is_kept)
     }
     gg_run_free(&run);
 }
+
+Test(level_records, are_drawn_and_stay_text)
+{
+    gg_run_record run = leveled_run();
+    const char *path = temporary("page.html");
+    size_t size;
+    gg_output_record *o = &run.cases[1].outputs[0];
+    o->bits_map = some_map(o, 0.25);
+    o->error_map = some_map(o, 3);
+    SET(run.cases[1].levels[1].control, "<b>atomic");
+    SET(run.cases[0].levels[0].control, "<b>atomic");
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    cr_assert_eq(gg_report_html(&run, file), GG_OK);
+    fclose(file);
+    char *text = read_all(path, &size);
+    static const char *const wanted[] = {"Determinism by level", "75 %", "&lt;b&gt;atomic",
+        "Where bits differ", "25 % of its elements", "class=\"map bits\"", "Where errors are",
+        "class=\"map errors\"", "viewBox=\"0 0 8 4\""};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        cr_expect_not_null(strstr(text, wanted[i]), "no %s", wanted[i]);
+    cr_expect_null(strstr(text, "<b>atomic"));
+    free(text);
+    gg_run_free(&run);
+}
