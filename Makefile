@@ -9,7 +9,7 @@
 #   install, uninstall, lib   scripts/install.mk: PREFIX=/usr/local  DESTDIR=
 #   clean
 # Variables: BUILD=build  CUDA=1|0  NVCC=...  CUDA_ARCH=90a  SAN=1 (host sanitizers)
-#   STATIC=1 (libraries linked statically where an archive exists)
+#   MPI=1 (ranks of an MPI job; needs mpicc)  STATIC=1 (libraries linked statically where an archive exists)
 
 BUILD ?= build
 CC ?= gcc
@@ -32,6 +32,12 @@ ifdef STATIC
 LIBS := -l:libmpfr.a -l:libgmp.a -l:libxxhash.a -l:libz.a -lcjson -lm -lpthread -ldl
 else
 LIBS := -lmpfr -lgmp -lxxhash -lz -lcjson -lm -lpthread -ldl
+endif
+MPI_FLAGS = -DGG_MPI=1 $(shell mpicc --showme:compile)
+MPI_LIBS = $(shell mpicc --showme:link)
+ifdef MPI
+$(BUILD)/harness/ranks.o: HOST_FLAGS += $(MPI_FLAGS)
+LIBS += $(MPI_LIBS)
 endif
 ifdef SAN
 HOST_FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -86,7 +92,7 @@ $(BUILD)/%.cu.o: %.cu | setup
 $(BUILD)/build_identity.h: FORCE | setup
 	@mkdir -p $(BUILD)
 	@sh scripts/identity.sh $(VERSION) "$(CC)" "$(if $(filter 1,$(CUDA)),$(NVCC))" \
-	    "$(CFLAGS)" > $@.new
+	    "$(CFLAGS)$(if $(MPI), MPI)" > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 setup:
@@ -100,7 +106,8 @@ unit: $(BUILD)/unit
 	LSAN_OPTIONS=suppressions=scripts/lsan.supp $(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
 
 PLANTED := $(BUILD)/planted/gradgate $(BUILD)/planted/uncompensated
-test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so
+test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so \
+    $(if $(shell command -v mpicc 2>/dev/null),$(BUILD)/planted/ranks)
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
 	sh harness/determinism_test.sh $(BUILD)
@@ -108,6 +115,7 @@ test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim
 	sh harness/budget_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)
 	sh harness/workers_test.sh $(BUILD)
+	sh harness/ranks_test.sh $(BUILD)
 	sh harness/scarce_test.sh $(BUILD)
 	sh harness/kill_test.sh $(BUILD)
 	sh harness/ci_test.sh $(BUILD)
@@ -147,6 +155,13 @@ include scripts/install.mk
 $(BUILD)/planted/breaking: $(BUILD)/harness/planted_break.o $(BUILD)/harness/main.o $(OBJECTS)
 	@mkdir -p $(@D)
 	@$(LINK) -o $@ $^ $(LIBS) -Wl,--wrap=gg_kernel_find -Wl,-rpath,'$$ORIGIN'
+
+# The same as a rank of an MPI job, whatever MPI says.
+$(BUILD)/planted/ranks: harness/ranks.c $(BUILD)/planted/breaking
+	@$(CC) $(HOST_FLAGS) $(MPI_FLAGS) -c $< -o $@.o
+	@$(LINK) -o $@ $@.o $(BUILD)/harness/planted_break.o $(BUILD)/harness/main.o \
+	    $(filter-out %/ranks.o,$(OBJECTS)) $(LIBS) $(MPI_LIBS) -Wl,--wrap=gg_kernel_find \
+	    -Wl,-rpath,'$$ORIGIN'
 
 spills: $(KERNELS:%.cu=$(BUILD)/%.cu.o)
 	sh scripts/spills.sh $(KERNELS:%.cu=$(BUILD)/%.cu.log)

@@ -80,9 +80,11 @@ typedef struct gg_backend {
     gg_status (*finish)(const struct gg_backend *);
 } gg_backend;
 
-/* Opens "host", "cuda" or "cuda:I". Without a usable device: GG_NO_DEVICE. */
+/* Opens "host", "cuda", "cuda:I", or "cuda:+I": I modulo the number of GPUs. Without a
+ * usable device: GG_NO_DEVICE. */
 gg_status gg_backend_open(const char *device, int threads, gg_backend *backend);
-gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend); /* a CUDA build only */
+/* A CUDA build only; -1 - I stands for I modulo the number of GPUs. */
+gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend);
 void gg_load_on_host(gg_backend *backend); /* load_host.c: sets the load_ members */
 void gg_load_on_cuda(gg_backend *backend); /* load_cuda.cu */
 

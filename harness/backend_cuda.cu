@@ -328,6 +328,7 @@ gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend)
     if (error != cudaSuccess || count == 0)
         return gg_fail(GG_NO_DEVICE, "no usable GPU (%s): use --device host",
                        error != cudaSuccess ? cudaGetErrorString(error) : "none found");
+    if (ordinal < 0) ordinal = (-1 - ordinal) % count;
     if (ordinal >= count)
         return gg_fail(GG_NO_DEVICE, "no GPU number %d: this machine has %d, counted from 0",
                        ordinal, count);

@@ -241,8 +241,10 @@ double gg_ratio_p99(const int64_t *bins, int64_t finite)
 static gg_status parse_ordinal(const char *device, int *ordinal)
 {
     char *end;
-    long value = device[4] == ':' && device[5] >= '0' && device[5] <= '9'
-                     ? strtol(device + 5, &end, 10) : -1;
+    bool any = device[4] == ':' && device[5] == '+';
+    const char *digits = device + (any ? 6 : 5);
+    long value = device[4] == ':' && *digits >= '0' && *digits <= '9'
+                     ? strtol(digits, &end, 10) : -1;
     if (device[4] == '\0') {
         *ordinal = 0;
         return GG_OK;
@@ -250,7 +252,7 @@ static gg_status parse_ordinal(const char *device, int *ordinal)
     if (value < 0 || value > 1023 || *end != '\0')
         return gg_fail(GG_BAD_INPUT, "unknown device '%s': say host, cuda or cuda:NUMBER",
                        device);
-    *ordinal = (int)value;
+    *ordinal = any ? -1 - (int)value : (int)value;
     return GG_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "harness/commands.h"
 #include "harness/crew.h"
 #include "harness/levels.h"
+#include "harness/ranks.h"
 #include "harness/serve.h"
 #include "reports/report.h"
 
@@ -27,6 +28,7 @@ static const gg_option options[] = {
     GG_OPTION_THREADS,
     {"workers", 'w', "N", "on the host: N processes share the cases (default: this one alone)"},
     {"timeout", 'x', "SECONDS", "for one call of the kernel (default: by what the case costs)"},
+    {"mpi", 'M', NULL, "the ranks of an MPI job share the cases, one GPU each (make MPI=1)"},
     GG_OPTIONS_END};
 
 static const char serve_option[] = "--serve=";
@@ -66,6 +68,7 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;
         case 'm': GG_TRY(parse_certify(optarg, o)); break;
         case 'w': GG_TRY(gg_parse_int("workers", optarg, 1, GG_MAX_WORKERS, &o->workers)); break;
+        case 'M': o->mpi = true; break;
         case 'x': GG_TRY(gg_parse_int("timeout", optarg, 1, 1000000, &o->timeout)); break;
         case 'L': GG_TRY(gg_levels_parse(optarg, &o->levels)); break;
         case 'i': GG_TRY(parse_shard(optarg, o)); break;
@@ -102,26 +105,42 @@ static gg_status serve(int argc, char **argv, gg_run_options *o)
     return GG_OK;
 }
 
-static int run_suite(int argc, char **argv)
+static int run_and_print(const gg_run_options *o)
 {
-    gg_run_options o = {.device = "host", .out = "gradgate-report.json",
-                        .repeats = GG_DEFAULT_REPEATS, .certify = GG_CERTIFY_EVERY,
-                        .shard = 1, .shards = 1, .argc = argc, .argv = argv};
     gg_run_record run;
-    bool serves = argc > 1 && strncmp(argv[1], serve_option, strlen(serve_option)) == 0;
-    gg_status status = serves ? serve(argc, argv, &o) : parse(argc, argv, &o);
-    if (status != GG_OK) return gg_complain(status);
-    if (serves) return gg_serve(&o);
-    status = gg_run(&o, &run);
+    gg_status status = gg_run(o, &run);
     if (status != GG_OK) {
         gg_run_free(&run);
         return gg_complain(status);
     }
     status = gg_report_table(&run, stdout, gg_terminal_width());
-    printf("report: %s\n", o.out);
+    printf("report: %s\n", o->out);
     int code = gg_verdict_exit(gg_run_verdict(&run));
     gg_run_free(&run);
     return status == GG_OK ? code : gg_complain(status);
+}
+
+/* The same as a rank of an MPI job. */
+static int run_as_rank(const gg_run_options *o)
+{
+    gg_status status = gg_ranks_open();
+    if (status != GG_OK) return gg_complain(status);
+    if (gg_ranks_rank() > 0) return gg_ranks_serve(o);
+    int code = run_and_print(o);
+    gg_ranks_close(code);
+    return code;
+}
+
+static int run_suite(int argc, char **argv)
+{
+    gg_run_options o = {.device = "host", .out = "gradgate-report.json",
+                        .repeats = GG_DEFAULT_REPEATS, .certify = GG_CERTIFY_EVERY,
+                        .shard = 1, .shards = 1, .argc = argc, .argv = argv};
+    bool serves = argc > 1 && strncmp(argv[1], serve_option, strlen(serve_option)) == 0;
+    gg_status status = serves ? serve(argc, argv, &o) : parse(argc, argv, &o);
+    if (status != GG_OK) return gg_complain(status);
+    if (serves) return gg_serve(&o);
+    return o.mpi ? run_as_rank(&o) : run_and_print(&o);
 }
 
 const gg_command gg_command_run = {

@@ -7,16 +7,18 @@
 #include <string.h>
 
 #include "harness/environment.h"
+#include "harness/ranks.h"
 #include "harness/wire.h"
 #include "harness/worker.h"
 #include "reference/parallel.h"
 #include "reports/fields.h"
 
-enum { TICK_MILLISECONDS = 100, START_SECONDS = 600, FAILED_STARTS = 3 };
+enum { TICK_MILLISECONDS = 100, RANKS_MILLISECONDS = 1, START_SECONDS = 600, FAILED_STARTS = 3 };
 
 /* A place for one worker after the other. */
 typedef struct post {
-    char name[24];     /* in the records: "host:1", "cuda:1" */
+    char name[24];     /* in the records: "host:1", "cuda:1", "rank:1" */
+    int rank;          /* MPI rank that lends it, 0: this process */
     char device[16];   /* "host", "cuda:1" */
     char gpu_uuid[64];
     char serve[48];    /* "--serve=DEVICE,THREADS", an argument */
@@ -37,8 +39,6 @@ struct gg_crew {
     const gg_run_options *options;
     const gg_suite *suite;
     const gg_run_record *run;
-    char **argv;       /* of a worker; [2] is its post's `serve` */
-    char program[1024];
     post posts[GG_MAX_WORKERS];
     int count;
     int gpus;          /* of this host, as the latest worker saw */
@@ -62,27 +62,28 @@ double gg_crew_patience(const gg_run_options *options, const gg_suite *suite, in
     return least_patience + (cost.flops[0] + cost.flops[1]) / slowest;
 }
 
-/* The program again, with the arguments it was called with, as a worker. */
-static gg_status make_arguments(gg_crew *crew)
+gg_status gg_crew_launch(const gg_run_options *o, char *serve, gg_worker *worker)
 {
-    const gg_run_options *o = crew->options;
-    crew->argv = calloc((size_t)o->argc + 4, sizeof *crew->argv);
-    if (crew->argv == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
-    snprintf(crew->program, sizeof crew->program, "%s",
-             o->program != NULL ? o->program : "/proc/self/exe");
-    crew->argv[0] = crew->program;
-    crew->argv[1] = o->argv[0];
-    for (int i = 1; i < o->argc; i++) crew->argv[i + 2] = o->argv[i];
-    return GG_OK;
+    char program[1024];
+    char **argv = calloc((size_t)o->argc + 3, sizeof *argv);
+    if (argv == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
+    snprintf(program, sizeof program, "%s", o->program != NULL ? o->program : "/proc/self/exe");
+    argv[0] = program;
+    argv[1] = o->argv[0];
+    argv[2] = serve;
+    for (int i = 1; i < o->argc; i++) argv[i + 2] = o->argv[i];
+    gg_status status = gg_worker_start(argv, worker);
+    free(argv);
+    return status;
 }
 
 static gg_status start(gg_crew *crew, post *p)
 {
-    crew->argv[2] = p->serve;
     p->greeted = p->waits = p->answered = false;
     p->task = -1;
     p->patience = START_SECONDS;
-    return gg_worker_start(crew->argv, &p->worker);
+    return p->rank > 0 ? gg_ranks_start(p->rank, &p->worker)
+                       : gg_crew_launch(crew->options, p->serve, &p->worker);
 }
 
 /* Whether a worker is what the first one was. */
@@ -115,10 +116,12 @@ static void wait_for_news(const gg_crew *crew)
 {
     struct pollfd fds[GG_MAX_WORKERS];
     nfds_t count = 0;
+    int patience = TICK_MILLISECONDS;
     for (int i = 0; i < crew->count; i++)
-        if (crew->posts[i].worker.pid > 0)
+        if (crew->posts[i].rank > 0) patience = RANKS_MILLISECONDS;
+        else if (crew->posts[i].worker.pid > 0)
             fds[count++] = (struct pollfd){.fd = crew->posts[i].worker.fd, .events = POLLIN};
-    poll(fds, count, TICK_MILLISECONDS);
+    poll(fds, count, patience);
 }
 
 /* The first greeting of a worker, waited for. */
@@ -177,11 +180,32 @@ static gg_status make_listed(gg_crew *crew, const char *list)
     return GG_OK;
 }
 
+/* One for each rank, this one first. */
+static gg_status make_ranks(gg_crew *crew)
+{
+    const gg_run_options *o = crew->options;
+    bool host = strcmp(o->device, "host") == 0;
+    if ((!host && strcmp(o->device, "cuda") != 0) || o->workers > 0)
+        return gg_fail(GG_BAD_INPUT, "with --mpi each rank has one worker, on the GPU of its "
+                       "number: say --device cuda or host, and no --workers");
+    if (gg_ranks_count() > GG_MAX_WORKERS)
+        return gg_fail(GG_BAD_INPUT, "%d ranks are more than the %d that a run can use",
+                       gg_ranks_count(), GG_MAX_WORKERS);
+    for (int rank = 0; rank < gg_ranks_count(); rank++) {
+        post *p = add_post(crew, o->device, 1, "");
+        p->rank = rank;
+        if (rank == 0) gg_ranks_share(o, p->serve, sizeof p->serve);
+        if (gg_ranks_count() > 1) snprintf(p->name, sizeof p->name, "rank:%d", rank);
+    }
+    return GG_OK;
+}
+
 static gg_status make_posts(gg_crew *crew)
 {
     const gg_run_options *o = crew->options;
     bool host = strcmp(o->device, "host") == 0;
     int workers = o->workers > 0 ? o->workers : 1;
+    if (o->mpi) return make_ranks(crew);
     if (!host && o->workers > 0)
         return gg_fail(GG_BAD_INPUT, "--workers is for --device host: a GPU has one worker, and "
                        "--device cuda:all takes all GPUs");
@@ -228,7 +252,6 @@ gg_status gg_crew_start(const gg_run_options *options, const gg_suite *suite,
     *result = crew;
     if (crew == NULL) return gg_fail(GG_NO_MEMORY, "no memory for workers");
     *crew = (gg_crew){.options = options, .suite = suite};
-    GG_TRY(make_arguments(crew));
     GG_TRY(make_posts(crew));
     GG_TRY(start_posts(crew, 0, run));
     if (strcmp(options->device, "cuda:all") == 0) {
@@ -250,7 +273,6 @@ void gg_crew_end(gg_crew *crew)
         if (crew->posts[i].waits) gg_worker_dismiss(&crew->posts[i].worker);
     for (int i = 0; i < crew->count; i++)
         if (crew->posts[i].worker.pid > 0) gg_worker_end(&crew->posts[i].worker);
-    free(crew->argv);
     free(crew);
 }
 

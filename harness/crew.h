@@ -6,6 +6,7 @@
 #define HARNESS_CREW_H
 
 #include "harness/deal.h"
+#include "harness/worker.h"
 
 enum { GG_MAX_WORKERS = GG_MAX_DEVICES };
 
@@ -23,6 +24,9 @@ gg_status gg_crew_start(const gg_run_options *options, const gg_suite *suite,
 /* Every case of `indices` reaches `finish` once: measured, or with the reason why not. */
 gg_status gg_crew_work(gg_crew *crew, const int *indices, int count, gg_finish *finish,
                        void *context);
+
+/* Starts one worker: this program with the options' arguments, `serve` before them. */
+gg_status gg_crew_launch(const gg_run_options *options, char *serve, gg_worker *worker);
 
 void gg_crew_end(gg_crew *crew); /* NULL is allowed */
 

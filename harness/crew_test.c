@@ -198,7 +198,8 @@ Test(crew, workers_of_other_builds_are_refused)
 
 Test(crew, patience_follows_the_cost)
 {
-    gg_run_options host = {.device = "host"}, cuda = {.device = "cuda:1"}, own = {.device = "host", .timeout = 7};
+    gg_run_options host = {.device = "host"}, cuda = {.device = "cuda:1"};
+    gg_run_options own = {.device = "host", .timeout = 7};
     gg_suite paper;
     cr_assert_eq(gg_suite_load("paper600", &paper), GG_OK);
     double small = gg_crew_patience(&host, &suite, 0);

@@ -152,7 +152,7 @@ static gg_status run_suite(const gg_run_options *options, const gg_suite *suite,
 static bool is_isolated(const gg_run_options *options)
 {
     return options->argv != NULL &&
-           (options->workers > 0 || strcmp(options->device, "host") != 0 ||
+           (options->mpi || options->workers > 0 || strcmp(options->device, "host") != 0 ||
             gg_plugin_named(options->kernel));
 }
 

@@ -28,6 +28,7 @@ typedef struct gg_run_options {
     char **argv;
     const char *program;  /* path of the workers' program; NULL: this one */
     int workers;          /* on the host; 0: this process does the work */
+    bool mpi;             /* the ranks of an MPI job share the cases (harness/ranks.h) */
     bool shares;          /* `threads` are for all GPUs of this host together */
     int timeout;          /* seconds for a call of the kernel; 0: from what a case costs */
     gg_observer *observe; /* of each case (harness/plan.h); NULL: nobody */

@@ -51,12 +51,12 @@ gg_status gg_worker_start(char *const *argv, gg_worker *w)
 bool gg_worker_tell(gg_worker *w, const char *line)
 {
     w->since = gg_seconds();
+    if (w->relay != NULL) return w->relay->tell(w, line);
     size_t size = strlen(line); /* a few bytes: they go in one piece or not at all */
     return send(w->fd, line, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-/* A line that only says where it is. */
-static bool take_in(gg_worker *w, const char *line)
+bool gg_worker_note(gg_worker *w, const char *line)
 {
     static const char mark[] = "kernel ";
     if (strncmp(line, mark, sizeof mark - 1) == 0)
@@ -69,14 +69,13 @@ static bool take_in(gg_worker *w, const char *line)
 /* The next whole line of what was received, NULL when there is none. */
 static char *next_line(gg_worker *w, size_t *length)
 {
-    while (w->taken < w->used) {
-        char *line = w->text + w->taken;
-        char *end = memchr(line, '\n', w->used - w->taken);
-        if (end == NULL) break;
+    char *line = w->text + w->taken;
+    char *end = w->taken < w->used ? memchr(line, '\n', w->used - w->taken) : NULL;
+    if (end != NULL) {
         *end = '\0';
         *length = (size_t)(end - line);
         w->taken += *length + 1;
-        if (!take_in(w, line)) return line;
+        return line;
     }
     if (w->taken > 0) memmove(w->text, w->text + w->taken, w->used - w->taken);
     w->used -= w->taken;
@@ -111,9 +110,10 @@ static bool is_gone(const gg_worker *w)
            info.si_pid != 0;
 }
 
-bool gg_worker_hear(gg_worker *w, char **line, size_t *length, bool *ended)
+bool gg_worker_next(gg_worker *w, char **line, size_t *length, bool *ended)
 {
     *ended = false;
+    if (w->relay != NULL) return w->relay->next(w, line, length, ended);
     bool gone = is_gone(w); /* asked first: what it still said is received below */
     do {
         *line = next_line(w, length);
@@ -121,6 +121,14 @@ bool gg_worker_hear(gg_worker *w, char **line, size_t *length, bool *ended)
     } while (receive(w, ended));
     w->ended = *ended |= gone;
     return false;
+}
+
+bool gg_worker_hear(gg_worker *w, char **line, size_t *length, bool *ended)
+{
+    do {
+        if (!gg_worker_next(w, line, length, ended)) return false;
+    } while (gg_worker_note(w, *line));
+    return true;
 }
 
 static const char *signal_name(int number)
@@ -161,11 +169,16 @@ static bool reap(pid_t pid, double seconds, int *status)
 void gg_worker_dismiss(gg_worker *w)
 {
     if (w->pid <= 0) return;
+    if (w->relay != NULL) {
+        w->relay->dismiss(w);
+        return;
+    }
     shutdown(w->fd, SHUT_WR);
     w->ended = true;
 }
 
-gg_ending gg_worker_end(gg_worker *w)
+/* Of a child of this process. */
+static gg_ending end_child(gg_worker *w)
 {
     gg_ending e = {.in_kernel = w->doing[0] != '\0'};
     char how[48] = "does not end even when killed", where[48] = "";
@@ -184,6 +197,12 @@ gg_ending gg_worker_end(gg_worker *w)
     if (e.in_kernel) snprintf(where, sizeof where, " in %s", w->doing);
     snprintf(e.text, sizeof e.text, "%s%s", how, where);
     close(w->fd);
+    return e;
+}
+
+gg_ending gg_worker_end(gg_worker *w)
+{
+    gg_ending e = w->relay != NULL ? w->relay->end(w) : end_child(w);
     free(w->text);
     *w = (gg_worker){.fd = -1};
     return e;

@@ -22,8 +22,12 @@
 
 enum { GG_WORKER_FD = 3 };
 
+struct gg_relay;
+
 typedef struct gg_worker {
     pid_t pid;       /* 0: none */
+    const struct gg_relay *relay; /* NULL: a child of this process */
+    int rank;        /* for the relay */
     int fd;          /* our end of the socket */
     char doing[32];  /* the kernel's call under way; "": none */
     double since;    /* gg_seconds() at the last line */
@@ -39,6 +43,14 @@ typedef struct gg_ending {
     char text[96];   /* "ended with SIGSEGV in forward" */
 } gg_ending;
 
+/* How to reach a worker that is no child of this process (harness/ranks.h). */
+typedef struct gg_relay {
+    bool (*tell)(gg_worker *worker, const char *line);
+    bool (*next)(gg_worker *worker, char **line, size_t *length, bool *ended);
+    void (*dismiss)(gg_worker *worker);
+    gg_ending (*end)(gg_worker *worker);
+} gg_relay;
+
 /* Starts argv[0] (a path) with the arguments. */
 gg_status gg_worker_start(char *const *argv, gg_worker *worker);
 
@@ -49,6 +61,11 @@ bool gg_worker_tell(gg_worker *worker, const char *line);
  * `kernel` and `harness` are taken in and not returned. False when there is none now;
  * then `ended` says whether one can still come. */
 bool gg_worker_hear(gg_worker *worker, char **line, size_t *length, bool *ended);
+
+/* The parts of gg_worker_hear: the next line of any kind; and what `kernel` and `harness`
+ * say, true when the line is one of them. */
+bool gg_worker_next(gg_worker *worker, char **line, size_t *length, bool *ended);
+bool gg_worker_note(gg_worker *worker, const char *line);
 
 /* No more cases: it may end by itself. */
 void gg_worker_dismiss(gg_worker *worker);

@@ -110,6 +110,17 @@ fi
 (cd "$work" && exec "$breaking" $run $few --out whole.json >out 2>err)
 equal "$work/whole.json" "$work/orphan.json"
 
+echo "shards of a Slurm array, merged, are the single run"
+for task in 1 2 3; do
+    (cd "$work" && SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_TASK_COUNT=3 SLURM_CPUS_PER_TASK=1 \
+        GRADGATE=$gradgate SUITE=linear60 KERNEL=plain DEVICE=host \
+        sh "$here/scripts/slurm/array.sbatch" >out 2>err) || no "task $task: $(cat "$work/err")"
+done
+exits 0 run --device host --suite linear60 --kernel plain --workers 2 --out single.json
+refuses 3 "shards are missing: 2" merge merged.json shard-1.json shard-3.json
+exits 0 merge merged.json shard-3.json shard-1.json shard-2.json
+equal "$work/single.json" "$work/merged.json"
+
 echo "bad input"
 refuses 3 "--workers takes" $run --workers 0
 refuses 3 "--timeout takes" $run --timeout soon
