@@ -49,6 +49,7 @@ typedef struct gg_cost {
 typedef struct gg_rounding_point {
     const char *name;
     const char *summary;
+    bool rough; /* its errors are right in size only, within a factor of 2 */
 } gg_rounding_point;
 
 typedef struct gg_operator {

@@ -190,19 +190,19 @@ static gg_cost cost(const gg_problem *p)
 
 /* What each does: reference/triangle_attention_rounded.h */
 static const gg_rounding_point roundings[] = {
-    [GG_TA_INPUTS] = {"inputs", "q log2(e)/sqrt(D) as BF16 before the scores"},
-    [GG_TA_P] = {"p", "forward's weights as BF16, by the running maximum of 64 keys"},
-    [GG_TA_P_LAZY] = {"p_lazy", "the same, by a maximum that moves in steps of 5.5"},
-    [GG_TA_P_WHOLE] = {"p_whole", "P of the whole row as BF16 where it multiplies v"},
-    [GG_TA_P_PAIR] = {"p_pair", "forward's weights as a BF16 pair"},
-    [GG_TA_P_DV] = {"p_dv", "P as BF16 where it multiplies dout"},
-    [GG_TA_P_DV_PAIR] = {"p_dv_pair", "P as a BF16 pair there"},
-    [GG_TA_DS] = {"ds", "dS as BF16 where it multiplies k and q"},
-    [GG_TA_DS_PAIR] = {"ds_pair", "dS as a BF16 pair there"},
-    [GG_TA_DELTA] = {"delta", "o as BF16 in delta"},
-    [GG_TA_DELTA_PAIR] = {"delta_pair", "o as a BF16 pair in delta (compensation)"},
-    [GG_TA_ACCUMULATION] = {"accumulation", "scores, exponentials and sums in FP32"},
-    [GG_TA_OUTPUT] = {"output", "the outputs in their types"},
+    [GG_TA_INPUTS] = {"inputs", "q log2(e)/sqrt(D) as BF16 before the scores", false},
+    [GG_TA_P] = {"p", "forward's weights as BF16, by the running maximum of 64 keys", false},
+    [GG_TA_P_LAZY] = {"p_lazy", "the same, by a maximum that moves in steps of 5.5", false},
+    [GG_TA_P_WHOLE] = {"p_whole", "P of the whole row as BF16 where it multiplies v", false},
+    [GG_TA_P_PAIR] = {"p_pair", "forward's weights as a BF16 pair", false},
+    [GG_TA_P_DV] = {"p_dv", "P as BF16 where it multiplies dout", false},
+    [GG_TA_P_DV_PAIR] = {"p_dv_pair", "P as a BF16 pair there", false},
+    [GG_TA_DS] = {"ds", "dS as BF16 where it multiplies k and q", false},
+    [GG_TA_DS_PAIR] = {"ds_pair", "dS as a BF16 pair there", false},
+    [GG_TA_DELTA] = {"delta", "o as BF16 in delta", false},
+    [GG_TA_DELTA_PAIR] = {"delta_pair", "o as a BF16 pair in delta (compensation)", false},
+    [GG_TA_ACCUMULATION] = {"accumulation", "scores, exponentials and sums in FP32", true},
+    [GG_TA_OUTPUT] = {"output", "the outputs in their types", false},
     {0},
 };
 

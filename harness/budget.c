@@ -128,6 +128,7 @@ static gg_status describe(const gg_budget_options *o, setup *s)
         gg_budget_point *to = &b->points[b->point_count++];
         snprintf(to->name, sizeof to->name, "%s", op->roundings[p].name);
         snprintf(to->summary, sizeof to->summary, "%s", op->roundings[p].summary);
+        to->rough = op->roundings[p].rough;
     }
     for (int i = 0; op->outputs[i].name != NULL; i++)
         snprintf(b->outputs[b->output_count++], sizeof b->outputs[0], "%s",

@@ -38,12 +38,29 @@ static double total(const gg_budget_entry *e)
     return sum;
 }
 
-static void judge(gg_budget_row *row)
+double gg_budget_share(const gg_budget_row *row, int point)
 {
+    double sum = total(&row->mean);
+    return sum == 0 ? 0 : row->mean.point[point] / sum;
+}
+
+/* Bounds of the ratio, by the share of rough points. */
+static void bound(const gg_budget *b, gg_budget_row *row)
+{
+    double rough = 0;
+    for (int p = 0; p < b->point_count; p++)
+        if (b->points[p].rough) rough += gg_budget_share(row, p);
+    row->low = sqrt((1 - rough) * GG_BUDGET_LOW * GG_BUDGET_LOW + rough / GG_BUDGET_ROUGH);
+    row->high = sqrt((1 - rough) * GG_BUDGET_HIGH * GG_BUDGET_HIGH + rough * GG_BUDGET_ROUGH);
+}
+
+static void judge(const gg_budget *b, gg_budget_row *row)
+{
+    bound(b, row);
     row->sum = sqrt(over(total(&row->mean), row->mean.all, 1));
     row->ratio = sqrt(over(row->mean.kernel, row->mean.all, 1));
     row->other = over(row->mean.other, row->mean.kernel, 0);
-    bool within = row->ratio >= GG_BUDGET_LOW && row->ratio <= GG_BUDGET_HIGH;
+    bool within = row->ratio >= row->low && row->ratio <= row->high;
     row->verdict = within && row->mean.mismatch == 0 ? GG_PASSED : GG_FAILED;
     if (row->cases == 0 || !isfinite(row->mean.all)) row->verdict = GG_NOT_VERIFIED;
     else if (row->missing > 0) row->verdict = gg_verdict_worse(row->verdict, GG_NOT_VERIFIED);
@@ -66,7 +83,7 @@ static gg_budget_row make_row(const gg_budget *b, int variant, int output,
         add(&row.mean, &c->entry[variant][output]);
     }
     divide(&row.mean, row.cases);
-    judge(&row);
+    judge(b, &row);
     return row;
 }
 
@@ -95,11 +112,11 @@ gg_status gg_budget_rows(const gg_budget *b, gg_budget_row **rows, int *count)
     return GG_OK;
 }
 
-double gg_budget_share(const gg_budget *b, const gg_budget_row *row, int point)
+const char *gg_budget_outcome(const gg_budget_row *row)
 {
-    (void)b;
-    double sum = total(&row->mean);
-    return sum == 0 ? 0 : row->mean.point[point] / sum;
+    if (row->verdict == GG_FAILED) return "not explained";
+    if (row->verdict != GG_PASSED) return "not verified";
+    return row->other <= GG_BUDGET_PREDICTED ? "predicted" : "explained";
 }
 
 gg_verdict gg_budget_verdict(const gg_budget *b)

@@ -9,7 +9,9 @@
  *   ratio   the kernel's RMSE over the RMSE with all on: 1 when no other source is there
  *   other   mean square of (kernel - all on) over that of the kernel's error: what does
  *           not coincide element by element; 0 when the evaluation predicts every error
- * A row is explained when GG_BUDGET_LOW <= ratio <= GG_BUDGET_HIGH. */
+ * A row is explained when its ratio lies from GG_BUDGET_LOW to GG_BUDGET_HIGH. Errors of a
+ * point that is `rough` are right in size only: as far as such points make the sum, the
+ * mean square may be off by a factor of GG_BUDGET_ROUGH. */
 #ifndef REPORTS_BUDGET_H
 #define REPORTS_BUDGET_H
 
@@ -20,6 +22,9 @@
 #define GG_BUDGET_SCHEMA "gradgate-budget-1"
 #define GG_BUDGET_LOW 0.9
 #define GG_BUDGET_HIGH 1.1
+#define GG_BUDGET_ROUGH 4.0
+/* At most this much of `other`: the errors themselves are predicted, not only their size. */
+#define GG_BUDGET_PREDICTED 0.01
 
 enum { GG_BUDGET_POINTS = 32, GG_BUDGET_VARIANTS = 2 };
 
@@ -45,6 +50,7 @@ typedef struct gg_budget_variant {
 
 typedef struct gg_budget_point {
     char name[24], summary[96];
+    bool rough;
 } gg_budget_point;
 
 typedef struct gg_budget {
@@ -67,6 +73,7 @@ typedef struct gg_budget_row {
     int cases, missing; /* measured; not measured */
     gg_budget_entry mean;
     double sum, ratio, other; /* see above; 1, 1, 0 where both sides are zero */
+    double low, high;         /* bounds of the ratio */
     gg_verdict verdict;       /* passed: explained */
 } gg_budget_row;
 
@@ -74,7 +81,9 @@ typedef struct gg_budget_row {
  * caller frees them. */
 gg_status gg_budget_rows(const gg_budget *budget, gg_budget_row **rows, int *count);
 /* Share of a point in a row, of the points' sum; 0 when that is 0. */
-double gg_budget_share(const gg_budget *budget, const gg_budget_row *row, int point);
+double gg_budget_share(const gg_budget_row *row, int point);
+/* "predicted", "explained", "not explained" or "not verified" */
+const char *gg_budget_outcome(const gg_budget_row *row);
 /* Failed when a family's row is not explained; not verified when nothing, or not all, was
  * measured, or there is nothing to judge by. */
 gg_verdict gg_budget_verdict(const gg_budget *budget);

@@ -52,7 +52,7 @@ static void bar(const gg_budget *b, const gg_budget_row *row, FILE *out)
 {
     fputs("<span class=\"stackbar\">", out);
     for (int p = 0; p < b->point_count; p++) {
-        double share = 100 * gg_budget_share(b, row, p);
+        double share = 100 * gg_budget_share(row, p);
         if (!(share > 0.05)) continue;
         fprintf(out, "<i style=\"width:%.2f%%;background:%s\" title=\"", share, colour(b, p));
         gg_markup_format(out, "%s: %.1f %%", b->points[p].name, share);

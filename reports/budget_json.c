@@ -8,11 +8,12 @@
 #include "reports/exact.h"
 #include "reports/json_out.h"
 
-static void exact(gg_json_out *out, const char *key, double value)
+/* In a list, where no decimal can stand beside it. */
+static void exact(gg_json_out *out, double value)
 {
     char text[GG_EXACT_SIZE];
     gg_exact_format(value, text);
-    gg_out_name(out, key, text);
+    gg_out_name(out, NULL, text);
 }
 
 static void write_place(gg_json_out *out, const gg_run_record *m)
@@ -27,7 +28,7 @@ static void write_place(gg_json_out *out, const gg_run_record *m)
     gg_out_text(out, "driver", m->place.driver, sizeof m->place.driver);
     gg_out_text(out, "started", m->place.started, sizeof m->place.started);
     gg_out_text(out, "finished", m->place.finished, sizeof m->place.finished);
-    exact(out, "seconds", m->place.seconds);
+    gg_out_exact(out, "seconds", m->place.seconds);
     gg_out_close(out);
 }
 
@@ -38,6 +39,7 @@ static void write_points(gg_json_out *out, const gg_budget *b)
         gg_out_open_line(out, NULL, '{');
         gg_out_text(out, "name", b->points[p].name, sizeof b->points[p].name);
         gg_out_text(out, "summary", b->points[p].summary, sizeof b->points[p].summary);
+        gg_out_bool(out, "rough", b->points[p].rough);
         gg_out_close(out);
     }
     gg_out_close(out);
@@ -63,14 +65,14 @@ static void write_entry(gg_json_out *out, const gg_budget *b, int variant,
                         const gg_budget_entry *e)
 {
     gg_out_open_line(out, NULL, '{');
-    exact(out, "kernel", e->kernel);
-    exact(out, "all", e->all);
-    exact(out, "other", e->other);
-    exact(out, "floor", e->floor);
+    gg_out_exact(out, "kernel", e->kernel);
+    gg_out_exact(out, "all", e->all);
+    gg_out_exact(out, "other", e->other);
+    gg_out_exact(out, "floor", e->floor);
     gg_out_integer(out, "mismatch", e->mismatch);
     gg_out_open(out, "points", '[');
     for (int p = 0; p < b->point_count; p++)
-        if (b->variants[variant].points >> p & 1u) exact(out, NULL, e->point[p]);
+        if (b->variants[variant].points >> p & 1u) exact(out, e->point[p]);
     gg_out_close(out);
     gg_out_close(out);
 }
@@ -97,17 +99,19 @@ static void write_row(gg_json_out *out, const gg_budget *b, const gg_budget_row 
     gg_out_text(out, "output", b->outputs[r->output], sizeof b->outputs[r->output]);
     gg_out_text(out, "family", r->family, sizeof r->family);
     gg_out_integer(out, "cases", r->cases);
-    gg_out_name(out, "verdict", gg_verdict_name(r->verdict));
+    gg_out_name(out, "outcome", gg_budget_outcome(r));
     gg_out_decimal(out, "rmse", sqrt(r->mean.kernel));
     gg_out_decimal(out, "rmse_all_points", sqrt(r->mean.all));
     gg_out_decimal(out, "floor", sqrt(r->mean.floor));
     gg_out_decimal(out, "sum", r->sum);
     gg_out_decimal(out, "ratio", r->ratio);
+    gg_out_decimal(out, "ratio_low", r->low);
+    gg_out_decimal(out, "ratio_high", r->high);
     gg_out_decimal(out, "other", r->other);
     gg_out_open(out, "shares", '{');
     for (int p = 0; p < b->point_count; p++)
         if (v->points >> p & 1u)
-            gg_out_decimal(out, b->points[p].name, gg_budget_share(b, r, p));
+            gg_out_decimal(out, b->points[p].name, gg_budget_share(r, p));
     gg_out_close(out);
     gg_out_close(out);
 }

@@ -17,9 +17,10 @@ static const char *const document_keys[] = {
     "cases", NULL};
 static const char *const place_keys[] = {
     "version", "commit", "compiler", "program_digest", "host_cpu", "gpu", "driver",
-    "started", "finished", "seconds", NULL};
-static const char *const entry_keys[] = {"kernel", "all", "other", "floor", "mismatch",
-                                         "points", NULL};
+    "started", "finished", "seconds", "seconds_decimal", NULL};
+static const char *const entry_keys[] = {
+    "kernel", "kernel_decimal", "all", "all_decimal", "other", "other_decimal",
+    "floor", "floor_decimal", "mismatch", "points", NULL};
 
 /* A mean square: finite and not negative. */
 static gg_status square(gg_json_in *in, const char *key, double value)
@@ -109,7 +110,7 @@ static gg_status read_cases(gg_json_in *in, const cJSON *document, gg_budget *b)
 
 static gg_status read_points(gg_json_in *in, const cJSON *document, gg_budget *b)
 {
-    static const char *const keys[] = {"name", "summary", NULL};
+    static const char *const keys[] = {"name", "summary", "rough", NULL};
     int count = 0;
     GG_TRY(gg_in_array(in, document, "points", 1, GG_BUDGET_POINTS, &count));
     const cJSON *item;
@@ -120,6 +121,9 @@ static gg_status read_points(gg_json_in *in, const cJSON *document, gg_budget *b
         GG_TRY(gg_in_keys(in, item, keys));
         GG_TRY(gg_in_text(in, item, "name", p->name, sizeof p->name));
         GG_TRY(gg_in_text(in, item, "summary", p->summary, sizeof p->summary));
+        const cJSON *rough = gg_in_get(item, "rough");
+        if (!cJSON_IsBool(rough)) return gg_in_fault(in, "rough", rough, "true or false");
+        p->rough = cJSON_IsTrue(rough);
         gg_in_leave(in, inner);
     }
     gg_in_leave(in, mark);

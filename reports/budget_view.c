@@ -22,14 +22,6 @@ static const char *figure(const char *format, double value, char *text)
 /* A share this small is the rounding of binary64: the point does not reach the output. */
 #define NOISE 1e-15
 
-/* "explained", "not explained" or "not verified" */
-static const char *outcome(const gg_budget_row *row)
-{
-    return row->verdict == GG_PASSED   ? "explained"
-           : row->verdict == GG_FAILED ? "not explained"
-                                       : "not verified";
-}
-
 static void lines(const gg_budget *b, gg_view *view)
 {
     const gg_run_record *m = &b->made;
@@ -71,7 +63,7 @@ static void add_row(const gg_budget *b, const gg_budget_row *r, gg_grid *g)
     const gg_budget_entry *e = &r->mean;
     double floor = e->kernel == 0 && e->floor == 0 ? 1 : sqrt(e->kernel / e->floor);
     for (int p = 0; p < b->point_count && used < sizeof row; p++) {
-        double share = gg_budget_share(b, r, p);
+        double share = gg_budget_share(r, p);
         if (!(b->variants[r->variant].points >> p & 1u)) continue;
         used += (size_t)snprintf(row + used, sizeof row - used, "%s\t",
                                  share < NOISE ? "-" : figure("%.1f %%", 100 * share, CELL));
@@ -81,7 +73,7 @@ static void add_row(const gg_budget *b, const gg_budget_row *r, gg_grid *g)
                 r->family[0] ? GG_CLEAN(r->family) : "all",
                 figure("%.3g", sqrt(e->kernel), CELL), figure("%.2f", floor, CELL), row,
                 figure("%.3f", r->sum, CELL), figure("%.3f", r->ratio, CELL),
-                figure("%.2g %%", 100 * r->other, CELL), outcome(r));
+                figure("%.2g %%", 100 * r->other, CELL), gg_budget_outcome(r));
 }
 
 static void shares(const gg_budget *b, const gg_budget_row *rows, int count, int variant,
@@ -93,9 +85,10 @@ static void shares(const gg_budget *b, const gg_budget_row *rows, int count, int
         if (rows[i].variant == variant) add_row(b, &rows[i], g);
     if (variant < b->variant_count - 1) return;
     snprintf(g->note, sizeof g->note,
-             "sum: points added up over all together. ratio: the kernel over all together, "
-             "%.1f to %.1f is explained. other: share of the kernel's error that is not "
-             "theirs, element by element.", GG_BUDGET_LOW, GG_BUDGET_HIGH);
+             "sum: points added up over all together. ratio: the kernel over all together; "
+             "explained from %.1f to %.1f, wider as far as a rough point makes the sum. other: "
+             "share of the kernel's error that is not theirs, element by element; predicted "
+             "up to %.0f %%.", GG_BUDGET_LOW, GG_BUDGET_HIGH, 100 * GG_BUDGET_PREDICTED);
 }
 
 /* What the feature saves, as measured and as the points foresee it. */
@@ -127,8 +120,9 @@ static void legend(const gg_budget *b, gg_view *view)
     gg_grid_add(g, "point\twhat it rounds");
     for (int p = 0; p < b->point_count; p++)
         if ((b->variants[0].points | b->variants[1].points) >> p & 1u)
-            gg_grid_add(g, "%s\t%s", GG_CLEAN(b->points[p].name),
-                        GG_CLEAN(b->points[p].summary));
+            gg_grid_add(g, "%s\t%s%s", GG_CLEAN(b->points[p].name),
+                        GG_CLEAN(b->points[p].summary),
+                        b->points[p].rough ? " (rough: right in size only)" : "");
 }
 
 static void reasons(const gg_budget *b, gg_view *view)
