@@ -42,6 +42,22 @@ if [ "$(grep -c '"outcome": "predicted"' "$work/b.json")" -eq 110 ]; then ok; el
 if grep -q '^| dq | normal | ' "$work/b.md"; then ok; else no "no row in the Markdown"; fi
 if grep -q 'title="delta: [0-9.]* %">delta</i>' "$work/b.html"; then ok; else no "no bar"; fi
 
+echo "budget: in a report and beside a case"
+exits 0 run --suite smoke600 --kernel turbo --case normal-N24-D16-s000 --out r.json
+exits 0 report r.json --html r.html --budget b.json
+if grep -q 'Error budget: what' "$work/r.html"; then ok; else no "no budget in the page"; fi
+exits 0 report r.json --html plain.html
+if grep -q 'Error budget' "$work/plain.html"; then no "a budget from nowhere"; else ok; fi
+refuses 3 "--budget needs --html" report r.json --budget b.json
+refuses 3 "a report, not a budget" report r.json --html r.html --budget r.json
+refuses 3 "cannot be opened" report r.json --html r.html --budget none.json
+sed 's/"kernel": "turbo"/"kernel": "naive"/' "$work/b.json" >"$work/n.json"
+refuses 3 "kernel naive, not of" report r.json --html r.html --budget n.json
+exits 0 case normal-N24-D16-s000 --suite smoke600 --kernel turbo --output dq --budget b.json
+says '^  roundings of dq in normal: (ds|output) [0-9.]+ %, .*; predicted$'
+refuses 3 "kernel naive, not of" case normal-N24-D16-s000 --suite smoke600 --kernel turbo \
+    --budget n.json
+
 echo "budget: accounts that do not hold"
 for wrong in p,p_dv,delta_pair,accumulation,output p,ds,delta_pair,accumulation,output \
     p_dv,ds,delta_pair,accumulation,output p,p_dv,ds,delta,accumulation,output; do
@@ -50,4 +66,4 @@ for wrong in p,p_dv,delta_pair,accumulation,output p,ds,delta_pair,accumulation,
     says ' not explained$'
 done
 
-conclude 40
+conclude 55

@@ -10,6 +10,7 @@
 #include "harness/nearest.h"
 #include "harness/run.h"
 #include "harness/why.h"
+#include "reports/budget.h"
 
 static const gg_option options[] = {
     GG_OPTION_SUITE,
@@ -18,6 +19,7 @@ static const gg_option options[] = {
     {"why", 'w', NULL, "the element that explains the verdict: error, MPFR, largest terms"},
     {"output", 'u', "NAME", "explain this output"},
     {"element", 'e', "I,J,...", "explain this element of it"},
+    {"budget", 'b', "FILE", "say which roundings its error comes from, by this budget"},
     GG_OPTION_REPEATS,
     {"out", 'o', "FILE", "a report too"},
     GG_OPTION_GOLDEN,
@@ -27,7 +29,7 @@ static const gg_option options[] = {
 
 typedef struct request {
     gg_run_options run;
-    const char *id, *output, *element;
+    const char *id, *output, *element, *budget;
     bool why;
 } request;
 
@@ -43,6 +45,7 @@ static gg_status parse(int argc, char **argv, request *r)
         case 'g': o->golden = optarg; break;
         case 'u': r->output = optarg; break;
         case 'e': r->element = optarg; break;
+        case 'b': r->budget = optarg; break;
         case 'l': o->limits_of = optarg; break;
         case 'w': r->why = true; break;
         case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
@@ -60,7 +63,7 @@ static gg_status parse(int argc, char **argv, request *r)
         return gg_fail(GG_BAD_INPUT, "case needs --kernel: see 'gradgate list kernels'");
     if (r->element != NULL && r->output == NULL)
         return gg_fail(GG_BAD_INPUT, "--element needs --output: of which output?");
-    r->why = r->why || r->output != NULL;
+    r->why = r->why || r->output != NULL || r->budget != NULL;
     return GG_OK;
 }
 
@@ -197,29 +200,51 @@ static int conclude(const request *r, const gg_why *why, gg_verdict verdict)
     return code == GG_EXIT_PASSED ? GG_EXIT_NOT_VERIFIED : code;
 }
 
+/* Which roundings the explained output's error comes from, in the case's family. */
+static void print_roundings(const gg_budget *budget, const gg_why *why,
+                            const gg_case_record *c)
+{
+    char text[300];
+    if (!why->seen || budget->case_count == 0) return;
+    const char *output = why->op->outputs[why->output].name;
+    gg_budget_reading(budget, output, c->family, text, sizeof text);
+    printf("  roundings of %s in %s: %s\n", output, c->family,
+           text[0] ? text : "the budget has no such family");
+}
+
 static int run_case(int argc, char **argv)
 {
     request r = {.run = {.device = "host", .repeats = 5, .shard = 1, .shards = 1}};
     gg_run_record run = {.count = 0};
     gg_suite suite = {.count = 0};
+    gg_budget budget = {.case_count = 0};
     gg_why why;
     gg_status status = parse(argc, argv, &r);
+    if (status == GG_OK && r.budget != NULL) status = gg_budget_read(r.budget, &budget);
     if (status == GG_OK) status = gg_suite_load(r.run.suite, &suite);
+    if (status == GG_OK && r.budget != NULL)
+        status = gg_budget_fits(&budget, r.budget, suite.op->name, r.run.kernel);
     if (status == GG_OK) status = resolve(&r, &suite, &why);
     gg_suite_free(&suite);
-    if (status != GG_OK) return gg_complain(status);
+    if (status != GG_OK) {
+        gg_budget_free(&budget);
+        return gg_complain(status);
+    }
     if (r.why) {
         r.run.observe = gg_why_observe;
         r.run.observer = &why;
     }
     status = gg_run(&r.run, &run);
     if (status != GG_OK) {
+        gg_budget_free(&budget);
         gg_run_free(&run);
         return gg_complain(status);
     }
     print_head(&run, &run.cases[0]);
     print_checks(&run.cases[0]);
     int code = conclude(&r, &why, gg_run_verdict(&run));
+    if (r.budget != NULL) print_roundings(&budget, &why, &run.cases[0]);
+    gg_budget_free(&budget);
     if (r.run.out != NULL) printf("report: %s\n", r.run.out);
     gg_run_free(&run);
     return code;

@@ -8,6 +8,7 @@
 #include "harness/rejudge.h"
 #include "harness/source.h"
 #include "reports/annotations.h"
+#include "reports/budget.h"
 #include "reports/file_out.h"
 #include "reports/report.h"
 
@@ -30,14 +31,22 @@ static gg_status junit_file(const void *run, FILE *file)
     return GG_OK;
 }
 
-static gg_status html_file(const void *run, FILE *file)
+/* A report, and the budget to show in it. */
+typedef struct page {
+    const gg_run_record *run;
+    gg_budget budget;
+    bool has_budget;
+} page;
+
+static gg_status html_file(const void *context, FILE *file)
 {
-    return gg_report_html(run, file);
+    const page *p = context;
+    return gg_report_html_budget(p->run, p->has_budget ? &p->budget : NULL, file);
 }
 
 typedef struct report_options {
     const char *markdown, *junit, *html; /* files; NULL: not asked for */
-    const char *source;
+    const char *source, *budget;
     bool print_markdown, judge, annotations;
 } report_options;
 
@@ -45,6 +54,7 @@ static const gg_option report_table[] = {
     {"markdown", 'm', "[FILE]", "as Markdown, to standard output or FILE"},
     {"junit", 'u', "FILE", "as JUnit XML, for a CI server"},
     {"html", 'h', "FILE", "as one HTML page, for a browser"},
+    {"budget", 'b', "FILE", "show this error budget ('gradgate budget --out') in the page"},
     {"judge", 'j', NULL, "judge again, under the limits that this build has"},
     GG_OPTION_ANNOTATIONS,
     GG_OPTION_SOURCE,
@@ -60,27 +70,40 @@ static gg_status parse_report(int argc, char **argv, report_options *o)
             break;
         case 'u': o->junit = optarg; break;
         case 'h': o->html = optarg; break;
+        case 'b': o->budget = optarg; break;
         case 'f': o->source = optarg; break;
         case 'a': GG_TRY(gg_parse_annotations(optarg, &o->annotations)); break;
         case 'j': o->judge = true; break;
         default: return GG_BAD_INPUT;
         }
     }
+    if (o->budget != NULL && o->html == NULL)
+        return gg_fail(GG_BAD_INPUT, "--budget needs --html: it is shown in the page");
     return GG_OK;
 }
 
-/* The files that were asked for, each named on standard output once it is there. */
-static gg_status write_files(const report_options *o, const gg_run_record *run,
-                             int *written)
+static gg_status load_budget(const report_options *o, page *p)
 {
+    if (o->budget == NULL) return GG_OK;
+    GG_TRY(gg_budget_read(o->budget, &p->budget));
+    p->has_budget = true;
+    return gg_budget_fits(&p->budget, o->budget, p->run->operator_name, p->run->kernel);
+}
+
+/* The files that were asked for, each named on standard output once it is there. */
+static gg_status write_files(const report_options *o, const page *p, int *written)
+{
+    const gg_run_record *run = p->run;
     const struct {
         const char *path, *what;
         gg_file_fill fill;
-    } files[] = {{o->markdown, "Markdown", markdown_file}, {o->junit, "JUnit", junit_file},
-                 {o->html, "HTML", html_file}};
+        const void *from;
+    } files[] = {{o->markdown, "Markdown", markdown_file, run},
+                 {o->junit, "JUnit", junit_file, run},
+                 {o->html, "HTML", html_file, p}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (files[i].path == NULL) continue;
-        GG_TRY(gg_file_write(files[i].path, files[i].what, files[i].fill, run));
+        GG_TRY(gg_file_write(files[i].path, files[i].what, files[i].fill, files[i].from));
         printf("%s: %s, %s\n", files[i].path, files[i].what,
                gg_verdict_name(gg_run_verdict(run)));
         ++*written;
@@ -92,17 +115,19 @@ static int show_report(int argc, char **argv)
 {
     gg_run_record run = {.count = 0};
     report_options o = {.judge = false};
+    page p = {.run = &run};
     const char *path = NULL;
     int written = 0;
     gg_status status = parse_report(argc, argv, &o);
     if (status == GG_OK) status = one_path(argc, argv, "REPORT", &path);
     if (status == GG_OK) status = gg_report_read(path, &run);
+    if (status == GG_OK) status = load_budget(&o, &p);
     if (status == GG_OK && o.judge) {
         gg_rejudgement outcome;
         status = gg_rejudge(&run, &outcome);
         if (status == GG_OK) gg_rejudgement_print(&run, &outcome, stdout);
     }
-    if (status == GG_OK) status = write_files(&o, &run, &written);
+    if (status == GG_OK) status = write_files(&o, &p, &written);
     if (status == GG_OK && o.print_markdown) status = gg_report_markdown(&run, stdout);
     else if (status == GG_OK && written == 0 && !o.annotations)
         status = gg_report_table(&run, stdout, gg_terminal_width());
@@ -112,6 +137,7 @@ static int show_report(int argc, char **argv)
         gg_report_annotations(&run, o.source != NULL ? o.source : source, stdout);
     }
     int code = gg_verdict_exit(gg_run_verdict(&run));
+    gg_budget_free(&p.budget);
     gg_run_free(&run);
     return status == GG_OK ? code : gg_complain(status);
 }

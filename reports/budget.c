@@ -132,6 +132,50 @@ gg_verdict gg_budget_verdict(const gg_budget *b)
     return verdict;
 }
 
+static void read_shares(const gg_budget *b, const gg_budget_row *row, char *text, size_t size)
+{
+    size_t used = 0;
+    unsigned left = b->variants[row->variant].points;
+    while (left != 0 && used < size) {
+        int most = -1;
+        for (int p = 0; p < b->point_count; p++)
+            if ((left >> p & 1u) != 0 &&
+                (most < 0 || row->mean.point[p] > row->mean.point[most]))
+                most = p;
+        left &= ~(1u << most);
+        double share = 100 * gg_budget_share(row, most);
+        if (!(share >= 0.05)) break;
+        used += (size_t)snprintf(text + used, size - used, "%s%s %.1f %%", used ? ", " : "",
+                                 b->points[most].name, share);
+    }
+    if (used < size)
+        snprintf(text + used, size - used, "%s%s", used ? "; " : "", gg_budget_outcome(row));
+}
+
+void gg_budget_reading(const gg_budget *b, const char *output, const char *family,
+                       char *text, size_t size)
+{
+    gg_budget_row *rows = NULL;
+    int count = 0;
+    text[0] = '\0';
+    if (gg_budget_rows(b, &rows, &count) != GG_OK) return;
+    for (int i = count - 1; i >= 0; i--)
+        if (rows[i].variant == 0 && strcmp(rows[i].family, family) == 0 &&
+            strcmp(b->outputs[rows[i].output], output) == 0)
+            read_shares(b, &rows[i], text, size);
+    free(rows);
+}
+
+gg_status gg_budget_fits(const gg_budget *b, const char *path, const char *operator_name,
+                         const char *kernel)
+{
+    if (strcmp(b->made.operator_name, operator_name) == 0 &&
+        strcmp(b->made.kernel, kernel) == 0)
+        return GG_OK;
+    return gg_fail(GG_BAD_INPUT, "%s is the budget of %s, kernel %s, not of %s, kernel %s",
+                   path, b->made.operator_name, b->made.kernel, operator_name, kernel);
+}
+
 void gg_budget_free(gg_budget *b)
 {
     free(b->cases);

@@ -95,8 +95,18 @@ gg_status gg_budget_markdown(const void *budget, FILE *out);
 gg_status gg_budget_json(const void *budget, FILE *out);
 /* One page. */
 gg_status gg_budget_html(const void *budget, FILE *out);
-/* The section of a page: bars and table. */
+/* The section of a page, and the page of a report with that section (NULL: without). */
 gg_status gg_budget_section(const gg_budget *budget, FILE *out);
+gg_status gg_report_html_budget(const gg_run_record *run, const gg_budget *budget,
+                                FILE *out);
+
+/* "ds 48.6 %, output 47.0 %, ...": the shares of an output in a family, largest first, by
+ * the first variant; "" when the budget does not have them. */
+void gg_budget_reading(const gg_budget *budget, const char *output, const char *family,
+                       char *text, size_t size);
+/* GG_BAD_INPUT unless the budget (read from `path`) is of that operator and kernel. */
+gg_status gg_budget_fits(const gg_budget *budget, const char *path,
+                         const char *operator_name, const char *kernel);
 
 /* Reads what gg_budget_json wrote; free it whatever the status. */
 gg_status gg_budget_read(const char *path, gg_budget *budget);

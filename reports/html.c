@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/budget.h"
 #include "reports/html_page.h"
 #include "reports/html_style.h"
 #include "reports/report.h"
@@ -336,8 +337,14 @@ static void environment(const gg_page *page)
 
 gg_status gg_report_html(const gg_run_record *run, FILE *out)
 {
+    return gg_report_html_budget(run, NULL, out);
+}
+
+gg_status gg_report_html_budget(const gg_run_record *run, const gg_budget *budget, FILE *out)
+{
     gg_summary summary;
     GG_TRY(gg_summary_make(run, &summary));
+    gg_status status = GG_OK;
     gg_page page = {run, &summary, out};
     head(&page);
     hero(&page);
@@ -349,6 +356,7 @@ gg_status gg_report_html(const gg_run_record *run, FILE *out)
     failures(&page);
     gg_html_accuracy(&page);
     gg_html_ablation(&page);
+    if (budget != NULL) status = gg_budget_section(budget, out);
     gg_html_determinism(&page);
     gg_html_levels(&page);
     gg_html_maps(&page);
@@ -357,5 +365,5 @@ gg_status gg_report_html(const gg_run_record *run, FILE *out)
     environment(&page);
     fputs("</main>\n</body>\n</html>\n", out);
     gg_summary_free(&summary);
-    return GG_OK;
+    return status;
 }
