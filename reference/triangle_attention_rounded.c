@@ -95,7 +95,7 @@ static void one_row(const job *t, int64_t slice, double *memory)
     double *dk = memory + 2 * (N + D), *dv = dk + N * D;
     memset(dk, 0, (size_t)(2 * N * D) * sizeof *dk);
     for (at.i = 0; at.i < N; at.i++) {
-        gg_rounded_run(s, &at, D);
+        gg_rounded_run_backward(s, &at, gg_rounded_run_forward(s, &at, D), D);
         for (int64_t d = 0; d < D; d++) {
             write(t, GG_TA_O, (slice * N + at.i) * D + d, at.o[d]);
             write(t, GG_TA_DQ, (slice * N + at.i) * D + d, at.dq[d]);

@@ -4,12 +4,13 @@
  * scratch memory, in ascending order; P and dS of a chunk lie in it, queries fastest.
  *
  *   queries   o, dq, P and dS    one thread a query
- *   keys      dk, dv             one thread a key and d
+ *   keys      dk, dv             one thread a key and GROUP columns d
  *   bias      dbias              one thread a query and key, rows ascending */
 #include "reference/cuda_check.h"
 #include "reference/triangle_attention_rounded_core.h"
 
 constexpr int THREADS = 128;
+constexpr int GROUP = 8; /* columns d of one thread of the keys kernel */
 constexpr int64_t SCRATCH_LIMIT = (int64_t)8 << 30;
 
 struct chunk {
@@ -43,32 +44,44 @@ template <int HEAD> static __global__ void queries_kernel(chunk c)
     t.stride = c.LD;
     t.o = o;
     t.dq = dq;
-    gg_rounded_run(&c.s, &t, D);
-    for (int64_t d = 0; d < D; d++) {
-        put(c, GG_TA_O, (t.slice * N + i) * D + d, o[d]);
-        put(c, GG_TA_DQ, (t.slice * N + i) * D + d, dq[d]);
-    }
+    const double inverse = gg_rounded_run_forward(&c.s, &t, D);
+    GG_TA_UNROLL
+    for (int64_t d = 0; d < D; d++) put(c, GG_TA_O, (t.slice * N + i) * D + d, o[d]);
+    gg_rounded_run_backward(&c.s, &t, inverse, D);
+    GG_TA_UNROLL
+    for (int64_t d = 0; d < D; d++) put(c, GG_TA_DQ, (t.slice * N + i) * D + d, dq[d]);
 }
 
 static __global__ void keys_kernel(chunk c)
 {
-    const int64_t N = c.s.N, D = c.s.D;
+    const int64_t N = c.s.N, D = c.s.D, groups = (D + GROUP - 1) / GROUP;
     int64_t thread = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    int64_t local = thread / (N * D), j = thread / D % N, d = thread % D;
-    double dk = 0, dv = 0;
+    int64_t local = thread / (N * groups), j = thread / groups % N;
+    int64_t d0 = thread % groups * GROUP;
+    double dk[GROUP] = {}, dv[GROUP] = {};
     if (local >= c.count) return;
     const int64_t slice = c.first + local, at = (local * N + j) * c.LD;
     for (int64_t i = 0; i < N; i++) {
         double p = gg_rounded_at(&c.s, GG_TA_P_DV, GG_TA_P_DV_PAIR, c.p[at + i]);
         double ds = gg_rounded_at(&c.s, GG_TA_DS, GG_TA_DS_PAIR, c.ds[at + i]);
-        if (p != 0) dv += p * gg_bf16_value(c.s.dout[(slice * N + i) * D + d]);
-        if (p != 0) dk += ds * gg_bf16_value(c.s.q[(slice * N + i) * D + d]);
-        if (!gg_rounded_step_ends(i, N)) continue;
-        dv = gg_rounded_cut(&c.s, dv);
-        dk = gg_rounded_cut(&c.s, dk);
+        bool ends = gg_rounded_step_ends(i, N);
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            if (d0 + g >= D) break;
+            const int64_t from = (slice * N + i) * D + d0 + g;
+            if (p != 0) dv[g] += p * gg_bf16_value(c.s.dout[from]);
+            if (p != 0) dk[g] += ds * gg_bf16_value(c.s.q[from]);
+            if (ends) dv[g] = gg_rounded_cut(&c.s, dv[g]);
+            if (ends) dk[g] = gg_rounded_cut(&c.s, dk[g]);
+        }
     }
-    put(c, GG_TA_DK, (slice * N + j) * D + d, gg_rounded_f32(&c.s, dk * c.s.sc));
-    put(c, GG_TA_DV, (slice * N + j) * D + d, dv);
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        if (d0 + g >= D) break;
+        const int64_t to = (slice * N + j) * D + d0 + g;
+        put(c, GG_TA_DK, to, gg_rounded_f32(&c.s, dk[g] * c.s.sc));
+        put(c, GG_TA_DV, to, dv[g]);
+    }
 }
 
 /* The rows of a batch and head that lie in the chunk; the sums go on from what the
@@ -124,8 +137,8 @@ static gg_status run_chunk(const chunk &c, int64_t heads, cudaStream_t stream)
                      blocks, THREADS, 0, stream, c));
     if (c.value[GG_TA_DK] != nullptr || c.value[GG_TA_DV] != nullptr)
         GG_TRY(gg_launch("triangle_attention: rounded keys", keys_kernel,
-                         dim3((unsigned)up(c.count * N * D, THREADS)), THREADS, 0, stream,
-                         c));
+                         dim3((unsigned)up(c.count * N * up(D, GROUP), THREADS)), THREADS, 0,
+                         stream, c));
     if (c.value[GG_TA_DBIAS] == nullptr) return GG_OK;
     return gg_launch("triangle_attention: rounded bias", bias_kernel,
                      dim3((unsigned)up(heads * N * c.LD, THREADS)), THREADS, 0, stream, c,

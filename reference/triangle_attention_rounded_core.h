@@ -10,6 +10,13 @@
 #include "reference/triangle_attention.h"
 #include "reference/triangle_attention_rounded.h"
 
+/* A loop over d, which is a constant where it matters: its arrays then stay in registers. */
+#ifdef __CUDACC__
+#define GG_TA_UNROLL _Pragma("unroll")
+#else
+#define GG_TA_UNROLL
+#endif
+
 /* Terms of one matrix step; keys of one tile of the running maximum; its slack. */
 enum { GG_TA_STEP = 16, GG_TA_ROUNDED_TILE = 64 };
 #define GG_TA_SLACK 5.5
@@ -105,15 +112,21 @@ static inline GG_BOTH double gg_rounded_cut(const gg_rounded_scheme *s, double x
     return x;
 }
 
+/* True after the last term of a matrix step over n of N. */
+static inline GG_BOTH bool gg_rounded_step_ends(int64_t n, int64_t N)
+{
+    return n % GG_TA_STEP == GG_TA_STEP - 1 || n == N - 1;
+}
+
 /* sum of a[d] b[d]; b is BF16. */
 static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const double *a,
                                             const uint16_t *b, int64_t D)
 {
     double sum = 0;
-    for (int64_t d0 = 0; d0 < D; d0 += GG_TA_STEP) {
-        for (int64_t d = d0; d < D && d < d0 + GG_TA_STEP; d++)
-            sum += a[d] * gg_bf16_value(b[d]);
-        sum = gg_rounded_cut(s, sum);
+    GG_TA_UNROLL
+    for (int64_t d = 0; d < D; d++) {
+        sum += a[d] * gg_bf16_value(b[d]);
+        if (gg_rounded_step_ends(d, D)) sum = gg_rounded_cut(s, sum);
     }
     return sum;
 }
@@ -122,6 +135,7 @@ static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const do
 static inline GG_BOTH void
 gg_rounded_add(double *sum, double a, const uint16_t *b, int64_t D)
 {
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) sum[d] += a * gg_bf16_value(b[d]);
 }
 
@@ -129,13 +143,8 @@ static inline GG_BOTH void
 gg_rounded_cut_all(const gg_rounded_scheme *s, double *sum, int64_t D)
 {
     if (!gg_rounded_on(s, GG_TA_ACCUMULATION)) return;
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) sum[d] = gg_rounded_cut(s, sum[d]);
-}
-
-/* True after the last term of a matrix step over n of N. */
-static inline GG_BOTH bool gg_rounded_step_ends(int64_t n, int64_t N)
-{
-    return n % GG_TA_STEP == GG_TA_STEP - 1 || n == N - 1;
 }
 
 static inline GG_BOTH bool
@@ -161,6 +170,7 @@ gg_rounded_load_query(const gg_rounded_scheme *s, int64_t first, double *q, int6
 {
     double factor = s->sc * (gg_rounded_binary(s) ? GG_TA_LOG2_E : 1.0);
     bool scaled = gg_rounded_on(s, GG_TA_INPUTS);
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) {
         q[d] = gg_bf16_value(s->q[first + d]);
         if (scaled) q[d] = gg_rounded_bf16(q[d] * (s->sc * GG_TA_LOG2_E));
@@ -241,6 +251,7 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
     int64_t row = t->slice / s->H;
     double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D), l = 0;
     *m = -INFINITY;
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->o[d] = 0;
     for (int64_t j0 = 0; j0 < s->N; j0 += GG_TA_ROUNDED_TILE) {
         int64_t j1 = j0 + GG_TA_ROUNDED_TILE < s->N ? j0 + GG_TA_ROUNDED_TILE : s->N;
@@ -248,8 +259,11 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
         double next = gg_rounded_next_max(s, *m, top), lane[4] = {0, 0, 0, 0};
         if (next == -INFINITY) continue; /* no key so far */
         double shrink = *m == next || l == 0 ? 1 : gg_rounded_exp(s, *m, next);
-        for (int64_t d = 0; d < D && shrink != 1; d++)
-            t->o[d] = gg_rounded_f32(s, t->o[d] * shrink);
+        if (shrink != 1) {
+            GG_TA_UNROLL
+            for (int64_t d = 0; d < D; d++)
+                t->o[d] = gg_rounded_f32(s, t->o[d] * shrink);
+        }
         for (int64_t j = j0; j < j1; j++) {
             double summed = 0, w = 0;
             if (gg_rounded_valid(s, row, j))
@@ -266,6 +280,7 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
         *m = next;
     }
     *inverse = l == 0 ? 0 : gg_rounded_f32(s, 1 / l);
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->o[d] = gg_rounded_f32(s, t->o[d] * *inverse);
 }
 
@@ -315,6 +330,7 @@ static inline GG_BOTH void gg_rounded_whole(const gg_rounded_scheme *s,
     }
     double l = gg_rounded_row_sum(s, t->p, NULL, t->stride);
     *inverse = l == 0 ? 0 : gg_rounded_f32(s, 1 / l);
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->o[d] = 0;
     for (int64_t j = 0; j < s->N; j++) {
         double p = gg_rounded_f32(s, t->p[j * t->stride] * *inverse);
@@ -333,6 +349,7 @@ gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t, doubl
     int64_t row = t->slice / s->H;
     double delta = 0;
     const uint16_t *from = s->dout + (t->slice * s->N + t->i) * D;
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) {
         dout[d] = gg_bf16_value(from[d]);
         double o = gg_rounded_at(s, GG_TA_DELTA, GG_TA_DELTA_PAIR, t->o[d]);
@@ -347,20 +364,30 @@ gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t, doubl
     return gg_rounded_row_sum(s, t->p, t->ds, t->stride);
 }
 
-/* Everything of one query. `D` is s->D, given apart so that it can be a constant. */
-static inline GG_BOTH void
-gg_rounded_run(const gg_rounded_scheme *s, const gg_rounded_query *t, int64_t D)
+/* Forward of one query: o and P. Returns 1 / l. `D` is s->D, given apart so that it can be
+ * a constant. */
+static inline GG_BOTH double
+gg_rounded_run_forward(const gg_rounded_scheme *s, const gg_rounded_query *t, int64_t D)
 {
-    double x[GG_TA_ROUNDED_HEAD], m, inverse; /* x: q, then dout */
+    double q[GG_TA_ROUNDED_HEAD], m, inverse;
     if (gg_rounded_has(s, GG_TA_P_WHOLE)) {
-        gg_rounded_whole(s, t, x, &inverse, D);
+        gg_rounded_whole(s, t, q, &inverse, D);
     } else {
-        gg_rounded_forward(s, t, x, &m, &inverse, D);
+        gg_rounded_forward(s, t, q, &m, &inverse, D);
         gg_rounded_probabilities(s, t, m, inverse);
     }
-    if (t->dq == NULL) return;
-    double delta = gg_rounded_upstream(s, t, x, inverse, D);
+    return inverse;
+}
+
+/* Backward of that query: dq and dS. */
+static inline GG_BOTH void gg_rounded_run_backward(const gg_rounded_scheme *s,
+                                                   const gg_rounded_query *t,
+                                                   double inverse, int64_t D)
+{
+    double dout[GG_TA_ROUNDED_HEAD];
+    double delta = gg_rounded_upstream(s, t, dout, inverse, D);
     int64_t row = t->slice / s->H;
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->dq[d] = 0;
     for (int64_t j = 0; j < s->N; j++) {
         double p = t->p[j * t->stride], *ds = &t->ds[j * t->stride];
@@ -370,6 +397,7 @@ gg_rounded_run(const gg_rounded_scheme *s, const gg_rounded_query *t, int64_t D)
         if (counts) gg_rounded_add(t->dq, left, s->k + (t->slice * s->N + j) * D, D);
         if (gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->dq, D);
     }
+    GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->dq[d] = gg_rounded_f32(s, t->dq[d] * s->sc);
 }
 

@@ -12,7 +12,7 @@
 /* Light enough for dark letters, apart from each other in lightness or hue. */
 static const char *const colours[] = {"#8fb8ff", "#ffc46b", "#8fdcaf", "#f2a0a0",
                                       "#c9b3ff", "#d8d8d0", "#ffe98a", "#9fdfe8"};
-enum { COLOURS = sizeof colours / sizeof colours[0], ROOM = 9 };
+enum { COLOURS = sizeof colours / sizeof colours[0] };
 
 static const char style[] =
     ".stackbar{display:flex;height:18px;border-radius:3px;overflow:hidden;"
@@ -57,7 +57,8 @@ static void bar(const gg_budget *b, const gg_budget_row *row, FILE *out)
         fprintf(out, "<i style=\"width:%.2f%%;background:%s\" title=\"", share, colour(b, p));
         gg_markup_format(out, "%s: %.1f %%", b->points[p].name, share);
         fputs("\">", out);
-        if (share >= ROOM) gg_markup(out, b->points[p].name);
+        if (share > 3 + 5.5 * (double)strlen(b->points[p].name)) /* a letter's width */
+            gg_markup(out, b->points[p].name);
         fputs("</i>", out);
     }
     fputs("</span>", out);
