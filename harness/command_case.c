@@ -11,6 +11,7 @@
 #include "harness/run.h"
 #include "harness/why.h"
 #include "reports/budget.h"
+#include "reports/view.h"
 
 static const gg_option options[] = {
     GG_OPTION_SUITE,
@@ -204,12 +205,12 @@ static int conclude(const request *r, const gg_why *why, gg_verdict verdict)
 static void print_roundings(const gg_budget *budget, const gg_why *why,
                             const gg_case_record *c)
 {
-    char text[300];
+    char text[300], clean[300];
     if (!why->seen || budget->case_count == 0) return;
     const char *output = why->op->outputs[why->output].name;
     gg_budget_reading(budget, output, c->family, text, sizeof text);
     printf("  roundings of %s in %s: %s\n", output, c->family,
-           text[0] ? text : "the budget has no such family");
+           text[0] ? gg_clean(text, clean, sizeof clean) : "the budget has no such family");
 }
 
 static int run_case(int argc, char **argv)

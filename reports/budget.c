@@ -142,6 +142,7 @@ static void read_shares(const gg_budget *b, const gg_budget_row *row, char *text
             if ((left >> p & 1u) != 0 &&
                 (most < 0 || row->mean.point[p] > row->mean.point[most]))
                 most = p;
+        if (most < 0) break;
         left &= ~(1u << most);
         double share = 100 * gg_budget_share(row, most);
         if (!(share >= 0.05)) break;
