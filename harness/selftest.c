@@ -6,12 +6,17 @@
 #include <string.h>
 
 #include "harness/hosted.h"
+#include "harness/levels.h"
 #include "harness/trial.h"
 #include "kernels/registry.h"
 #include "reports/summary.h"
 
 /* Runs of each case: each of the three poisons, and the first again. */
 enum { REPEATS = 4 };
+
+/* Runs of a level; and what the name of a level's check begins with. */
+enum { LEVEL_RUNS = 8 };
+#define GG_LEVEL_CHECK "level_"
 
 /* With a control the answer is known after a few mutants of each operator. */
 enum { CONTROL_MUTANTS = 3 };
@@ -74,6 +79,12 @@ static void collect(gg_trial_line *line, const gg_case_record *record)
         for (int c = 0; c < record->outputs[o].check_count; c++)
             if (record->outputs[o].checks[c].verdict == GG_FAILED)
                 add_red(line, record->outputs[o].checks[c].name);
+    for (int l = 0; l < record->level_count; l++)
+        if (record->levels[l].verdict == GG_FAILED) {
+            char name[32];
+            snprintf(name, sizeof name, GG_LEVEL_CHECK "%s", record->levels[l].name);
+            add_red(line, name);
+        }
 }
 
 /* Does the feature that was switched off earn its keep in any output? */
@@ -180,6 +191,41 @@ static gg_status make_golden(gg_plan *plan, const gg_mutant_set *set,
     return status;
 }
 
+/* The level whose check this is, GG_LEVELS when it is none's. */
+static int level_of(const char *check)
+{
+    const size_t start = strlen(GG_LEVEL_CHECK);
+    if (strncmp(check, GG_LEVEL_CHECK, start) != 0) return GG_LEVELS;
+    int level = 0;
+    while (level < GG_LEVELS && strcmp(check + start, gg_level_name((gg_level)level)) != 0)
+        level++;
+    return level;
+}
+
+/* A mutant that must show at one level of determinism, and not when idle unless that is
+ * the level. On the host even when the rest runs on a device: there the load is one of
+ * threads, and a hosted kernel would wait for a device's. */
+static gg_status try_level(const gg_plan *like, const gg_mutant_set *set,
+                           const gg_mutant *mutant, int level, gg_trial_line *line)
+{
+    gg_backend host;
+    char threads[16];
+    const char *relaunch[] = {"--suite", set->suite, "--mutant", mutant->name,
+                              "--threads", threads, NULL};
+    GG_TRY(gg_backend_open("host", like->backend->threads, &host));
+    gg_arena arena = {.backend = &host};
+    gg_plan plan = {.backend = &host, .suite = like->suite, .repeats = 2, .certify = -1,
+                    .levels = 1u << GG_LEVEL_IDLE | 1u << level, .level_runs = LEVEL_RUNS,
+                    .control = gg_kernel_control(set->operator_name, kDLCPU),
+                    .relaunch = relaunch, .kernel = set->arm(mutant)};
+    snprintf(threads, sizeof threads, "%d", host.threads);
+    gg_status status = try_kernel(&plan, mutant->cases, false, &arena, line);
+    gg_arena_free(&arena);
+    line->good = has_word(line->red, line->expected) &&
+                 (level == GG_LEVEL_IDLE || !has_word(line->red, GG_LEVEL_CHECK "idle"));
+    return status;
+}
+
 static gg_status try_mutant(gg_plan *plan, const gg_mutant_set *set,
                             const gg_mutant *mutant, gg_arena *arena, gg_selftest *result)
 {
@@ -190,6 +236,8 @@ static gg_status try_mutant(gg_plan *plan, const gg_mutant_set *set,
         .name = mutant->name, .fault = mutant->fault,
         .expected = honest ? "" : mutant->check});
     if (line == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the self-test's lines");
+    int level = level_of(line->expected);
+    if (level < GG_LEVELS) return try_level(plan, set, mutant, level, line);
     gg_golden golden = {.count = 0};
     gg_status status = GG_OK;
     if (strcmp(line->expected, "golden") == 0) {

@@ -14,6 +14,7 @@
 #include "harness/judge.h"
 #include "harness/selftest.h"
 #include "harness/selftest_files.h"
+#include "harness/selftest_levels.h"
 #include "reports/report.h"
 #include "reports/summary.h"
 
@@ -370,6 +371,7 @@ const gg_probe gg_probes[] = {
      ablation_negative},
     {"guard", "behind", "a byte written behind a piece", "not intact", guard_behind},
     {"guard", "before", "a byte written before a piece", "not intact", guard_before},
+    GG_LEVEL_PROBES
     GG_FILE_PROBES
     {NULL, NULL, NULL, NULL, NULL},
 };

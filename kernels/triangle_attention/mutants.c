@@ -263,6 +263,17 @@ static const gg_mutant mutants[] = {
     {"zero_sign", "K11", "zeros of o have a sign at every other run", "dead_rows-*",
      "repeat", BY(.forward = gg_ta_minus_zero_forward)},
 
+    {"by_turns", "K11", "two configurations take turns, each with bits of its own",
+     "normal-R3-N17-D16-*", "level_idle", BY(BACKWARD(DQ, gg_ta_by_turns))},
+    {"under_load", "K11", "one bit of dq differs while other work runs",
+     "normal-R3-N17-D16-*", "level_load", BY(BACKWARD(DQ, gg_ta_under_load))},
+    {"by_address", "K11", "one bit of dk depends on where dk lies",
+     "normal-R3-N17-D16-*", "level_placement", BY(BACKWARD(DK, gg_ta_by_address))},
+    {"by_old_memory", "K9", "one bit of dv depends on what scratch memory held",
+     "normal-R3-N17-D16-*", "level_placement", BY(BACKWARD(DV, gg_ta_by_old_memory))},
+    {"by_process", "K11", "one bit of dbias depends on the process",
+     "normal-R3-N17-D16-*", "level_process", BY(BACKWARD(DBIAS, gg_ta_by_process))},
+
     {"by_row_parity", "K12", "odd rows sum dq in another order", "normal-R3-N70-*",
      "slice", BY(HEAD(gg_ta_head_by_row_parity))},
     {"by_row_count", "K12", "the order of dq's sum depends on the number of rows",

@@ -87,6 +87,13 @@ int gg_ta_bias_edited(const gg_call *call);
 int gg_ta_dbias_needs_dq(const gg_call *call);
 int gg_ta_dv_with_dk_only(const gg_call *call);
 int gg_ta_inference_differs(const gg_call *call);
+/* planted_levels.c: bits that depend on other work, addresses, old memory, the process and
+ * the number of calls */
+int gg_ta_under_load(const gg_call *call);
+int gg_ta_by_address(const gg_call *call);
+int gg_ta_by_old_memory(const gg_call *call);
+int gg_ta_by_process(const gg_call *call);
+int gg_ta_by_turns(const gg_call *call);
 /* planted_cheats.c: views, replay and the truth's memory */
 int gg_ta_replay_backward(const gg_call *call);
 int gg_ta_answer_found(const gg_call *call);
