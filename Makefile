@@ -114,6 +114,7 @@ test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim
 	sh harness/gate_test.sh $(BUILD)
 	sh harness/budget_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)
+	sh harness/exchange_test.sh $(BUILD)
 	sh harness/workers_test.sh $(BUILD)
 	sh harness/ranks_test.sh $(BUILD)
 	sh harness/scarce_test.sh $(BUILD)

@@ -102,6 +102,7 @@ gg_status gg_suite_load(const char *name_or_path, gg_suite *suite)
 
 void gg_suite_free(gg_suite *suite)
 {
+    for (int i = 0; suite->cases != NULL && i < suite->count; i++) free(suite->cases[i].source);
     free(suite->cases);
     memset(suite, 0, sizeof *suite);
 }

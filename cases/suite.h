@@ -13,6 +13,10 @@ typedef struct gg_case {
     int64_t extent[GG_MAX_SYMBOLS];
     gg_dtype input_dtype[GG_MAX_INPUTS];
     gg_dtype output_dtype[GG_MAX_OUTPUTS];
+    /* Inputs that are given, not drawn (harness/given.h); all zero in a suite file. */
+    char *source;      /* the file that holds them, owned by the suite; NULL: drawn */
+    unsigned present;  /* bit set of the inputs in it */
+    int repeats;       /* runs that there are outputs of; 0: as many as are asked for */
 } gg_case;
 
 typedef struct gg_suite {

@@ -6,6 +6,7 @@
 #include "harness/arena.h"
 #include "harness/candidate.h"
 #include "harness/environment.h"
+#include "harness/exec.h"
 #include "harness/plugin.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
@@ -28,19 +29,20 @@ static int add_kernels(const gg_operator *op, DLDeviceType device, const char *n
 }
 
 /* One of a shared object; it lives in `room`. */
-static gg_status add_plugin(const gg_operator *op, DLDeviceType device, const char *name,
-                            gg_candidate *room, const gg_kernel **chosen, int *count)
+static gg_status add_plugin(const gg_operator *op, const gg_backend *backend,
+                            const char *name, gg_candidate *room, const gg_kernel **chosen,
+                            int *count)
 {
     if (*count == GG_BENCH_KERNELS)
         return gg_fail(GG_BAD_INPUT, "--kernel: more than %d kernels", GG_BENCH_KERNELS);
-    GG_TRY(gg_candidate_find(name, NULL, op, device, &room[*count]));
+    GG_TRY(gg_candidate_find(name, NULL, op, backend, &room[*count]));
     chosen[*count] = &room[*count].kernel;
     ++*count;
     return GG_OK;
 }
 
 /* The chosen ones that are no built-in kernels live in `room`. */
-static gg_status choose_kernels(const gg_operator *op, DLDeviceType device,
+static gg_status choose_kernels(const gg_operator *op, const gg_backend *backend,
                                 const char *list, gg_candidate *room,
                                 const gg_kernel **chosen)
 {
@@ -53,9 +55,12 @@ static gg_status choose_kernels(const gg_operator *op, DLDeviceType device,
                            list);
         memcpy(name, at, length);
         name[length] = '\0';
+        if (gg_exec_named(name))
+            return gg_fail(GG_BAD_INPUT, "bench times kernels in this process; a command is "
+                           "timed by a script of its own: see --peers");
         if (gg_plugin_named(name))
-            GG_TRY(add_plugin(op, device, name, room, chosen, &count));
-        else if (add_kernels(op, device, name, chosen, &count) == 0)
+            GG_TRY(add_plugin(op, backend, name, room, chosen, &count));
+        else if (add_kernels(op, backend->device, name, chosen, &count) == 0)
             return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: "
                            "see 'gradgate list kernels'", op->name, name);
         at += length;
@@ -129,7 +134,7 @@ gg_status gg_bench_run(const gg_bench_options *options, const gg_kernel *const *
     gg_status status = try_peers(options->peers, &suite);
     if (status == GG_OK) status = gg_backend_open(options->device, threads, &backend);
     if (status == GG_OK && trial == NULL)
-        status = choose_kernels(suite.op, backend.device, options->kernels, room, chosen);
+        status = choose_kernels(suite.op, &backend, options->kernels, room, chosen);
     if (status == GG_OK) status = describe(options, &suite, &backend, bench);
     if (status == GG_OK)
         status = run_cases(options, &suite, &backend, trial ? trial : chosen, bench);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/candidate.h"
+#include "harness/exec.h"
 #include "harness/environment.h"
 #include "harness/trial.h"
 #include "reference/parallel.h"
@@ -274,7 +275,10 @@ static gg_status find_kernel(const gg_budget_options *o, const gg_kernel *trial,
     const gg_operator *op = s->suite->op;
     s->kernel = &s->candidate.kernel;
     if (trial != NULL) return gg_candidate_take(trial, "on trial", &s->candidate);
-    return gg_candidate_find(o->kernel, NULL, op, s->backend->device, &s->candidate);
+    if (gg_exec_named(o->kernel))
+        return gg_fail(GG_BAD_INPUT, "a command does not state where it rounds: budget takes a "
+                       "kernel that does");
+    return gg_candidate_find(o->kernel, NULL, op, s->backend, &s->candidate);
 }
 
 gg_status gg_budget_run(const gg_budget_options *o, const gg_kernel *trial, gg_budget *budget)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness/candidate.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/environment.h"
+#include "harness/exec.h"
 #include "harness/plugin.h"
 #include "kernels/mutant.h"
 #include "kernels/registry.h"
@@ -22,10 +24,8 @@ static size_t no_bytes(const gg_call *call)
     return 0;
 }
 
-gg_status gg_candidate_take(const gg_kernel *kernel, const char *origin,
-                            gg_candidate *candidate)
+void gg_candidate_whole(const gg_kernel *kernel, gg_candidate *candidate)
 {
-    GG_TRY(gg_kernel_check(kernel, origin));
     gg_kernel *k = &candidate->kernel;
     *k = *kernel;
     if (k->supports == NULL) k->supports = accept_all;
@@ -33,13 +33,54 @@ gg_status gg_candidate_take(const gg_kernel *kernel, const char *origin,
     if (k->workspace_bytes == NULL) k->workspace_bytes = no_bytes;
     for (int o = 0; o < GG_MAX_OUTPUTS; o++)
         candidate->limits[o] = (gg_limits){NAN, NAN, NAN, NAN};
-    for (int o = 0; k->outputs[o] != NULL && k->limits != NULL; o++)
+    for (int o = 0; k->limits != NULL && k->outputs[o] != NULL; o++)
         candidate->limits[o] = k->limits[o];
     snprintf(candidate->limits_note, sizeof candidate->limits_note, "%s",
              k->limits != NULL ? k->limits_note : "no limits stated");
     k->limits = candidate->limits;
     k->limits_note = candidate->limits_note;
+}
+
+gg_status gg_candidate_take(const gg_kernel *kernel, const char *origin,
+                            gg_candidate *candidate)
+{
+    GG_TRY(gg_kernel_check(kernel, origin));
+    gg_candidate_whole(kernel, candidate);
     return GG_OK;
+}
+
+/* Is not called: the candidate's `outside` is. */
+static int not_here(const gg_call *call)
+{
+    (void)call;
+    return ENOSYS;
+}
+
+void gg_candidate_outside(gg_outside *outside, const char *name, const char *summary,
+                          const gg_operator *op, DLDeviceType device, gg_candidate *candidate)
+{
+    int results = 0;
+    candidate->outside = outside;
+    snprintf(candidate->name, sizeof candidate->name, "%s", name);
+    for (int i = 0; op->inputs[i].name != NULL; i++)
+        candidate->inputs[i] = op->inputs[i].name;
+    for (int o = 0; op->outputs[o].name != NULL; o++) {
+        candidate->outputs[o] = op->outputs[o].name;
+        results += op->outputs[o].role == GG_ROLE_RESULT;
+    }
+    const gg_kernel kernel = {
+        .abi_version = GG_ABI_VERSION, .struct_bytes = sizeof(gg_kernel),
+        .name = candidate->name, .operator_name = op->name, .summary = summary,
+        .device = device, .repeat = GG_REPEAT_NOT_GUARANTEED, .inputs = candidate->inputs,
+        .outputs = candidate->outputs, .forward = not_here, .backward = not_here,
+        .forward_outputs = results};
+    gg_candidate_whole(&kernel, candidate);
+}
+
+void gg_candidate_close(gg_candidate *candidate)
+{
+    gg_outside_close(candidate->outside);
+    candidate->outside = NULL;
 }
 
 /* " naive turbo": the built-in kernels of an operator, on a device or (-1) any. */
@@ -112,9 +153,21 @@ static gg_status find_in_plugin(const char *name, const gg_operator *op, DLDevic
     return gg_candidate_take(kernel, plugin.path, candidate);
 }
 
+static gg_status find_command(const char *name, const gg_operator *op,
+                              const gg_backend *backend, gg_candidate *candidate)
+{
+    char device[24] = "host";
+    gg_outside *outside;
+    if (backend->device != kDLCPU)
+        snprintf(device, sizeof device, "%s:%d", backend->name, backend->ordinal);
+    GG_TRY(gg_exec_open(name, device, &outside, &candidate->digest));
+    gg_candidate_outside(outside, name, "a command, by files", op, backend->device, candidate);
+    return GG_OK;
+}
+
 /* A kernel's limits are about its arithmetic, so those of any device will do. */
-static gg_status borrow_limits(const char *name, const gg_operator *op,
-                               gg_candidate *candidate)
+gg_status gg_candidate_limits(const char *name, const gg_operator *op,
+                              gg_candidate *candidate)
 {
     char known[256];
     const gg_kernel *lender = gg_kernel_find(op->name, name, kDLCPU);
@@ -131,12 +184,14 @@ static gg_status borrow_limits(const char *name, const gg_operator *op,
 }
 
 gg_status gg_candidate_find(const char *name, const char *limits_of, const gg_operator *op,
-                            DLDeviceType device, gg_candidate *candidate)
+                            const gg_backend *backend, gg_candidate *candidate)
 {
     *candidate = (gg_candidate){.digest = 0};
     bool mutant = strncmp(name, GG_MUTANT_PREFIX, strlen(GG_MUTANT_PREFIX)) == 0;
-    GG_TRY(mutant ? find_mutant(name, op, device, candidate)
-           : gg_plugin_named(name) ? find_in_plugin(name, op, device, candidate)
-                                   : find_built_in(name, op, device, candidate));
-    return limits_of == NULL ? GG_OK : borrow_limits(limits_of, op, candidate);
+    if (mutant) GG_TRY(find_mutant(name, op, backend->device, candidate));
+    else if (gg_exec_named(name)) GG_TRY(find_command(name, op, backend, candidate));
+    else if (gg_plugin_named(name))
+        GG_TRY(find_in_plugin(name, op, backend->device, candidate));
+    else GG_TRY(find_built_in(name, op, backend->device, candidate));
+    return limits_of == NULL ? GG_OK : gg_candidate_limits(limits_of, op, candidate);
 }

@@ -41,7 +41,8 @@ static gg_status compare_runs(gg_trial *t, int run, gg_case_record *record)
 
 static gg_status run_repeats(gg_trial *t, gg_case_record *record)
 {
-    for (int run = 0; run < t->plan->repeats; run++) {
+    int repeats = t->what->repeats > 0 ? t->what->repeats : t->plan->repeats;
+    for (int run = 0; run < repeats; run++) {
         GG_TRY(gg_trial_run(t, run == 0 ? t->first : t->again, gg_trial_poison(run)));
         record->runs = run + 1;
         if (run > 0) GG_TRY(compare_runs(t, run, record));
@@ -344,9 +345,10 @@ void gg_case_run(const gg_plan *plan, int index, gg_arena *arena, gg_case_record
 {
     double start = gg_seconds();
     gg_trial t = begin(plan, index, arena, record);
-    if (measure_case(&t, index, record) != GG_OK) {
+    gg_status status = measure_case(&t, index, record);
+    if (status != GG_OK) {
         record->output_count = record->level_count = 0;
-        record->verdict = GG_NOT_VERIFIED;
+        record->verdict = status == GG_KERNEL_FAULT ? GG_FAILED : GG_NOT_VERIFIED;
         snprintf(record->reason, sizeof record->reason, "%s", gg_message());
     }
     record->seconds = gg_seconds() - start;

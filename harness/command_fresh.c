@@ -70,8 +70,9 @@ static gg_status find_kernel(const order *o, gg_candidate *candidate, gg_plan *p
     if (o->control) plan->kernel = gg_kernel_control(operator_name, device);
     else if (o->mutant != NULL) plan->kernel = arm(plan->backend, operator_name, o->mutant);
     else if (o->kernel != NULL) {
-        GG_TRY(gg_candidate_find(o->kernel, NULL, plan->suite->op, device, candidate));
+        GG_TRY(gg_candidate_find(o->kernel, NULL, plan->suite->op, plan->backend, candidate));
         plan->kernel = &candidate->kernel;
+        plan->outside = candidate->outside;
     }
     if (plan->kernel == NULL) return gg_fail(GG_BAD_INPUT, "no such kernel");
     const gg_feature *f = plan->kernel->features;
@@ -130,7 +131,7 @@ static gg_status answer(const gg_trial *t, const char *expected, uint64_t input_
 static gg_status with_suite(const order *o, gg_suite *suite)
 {
     gg_backend backend;
-    gg_candidate candidate;
+    gg_candidate candidate = {.digest = 0};
     gg_plan plan = {.backend = &backend, .suite = suite, .ablated = -1};
     int index = 0;
     while (index < suite->count && strcmp(suite->cases[index].id, o->id) != 0) index++;
@@ -145,6 +146,7 @@ static gg_status with_suite(const order *o, gg_suite *suite)
     gg_status status = run(&t, &input_digest);
     if (status == GG_OK) status = answer(&t, o->expected, input_digest);
     gg_arena_free(&arena);
+    gg_candidate_close(&candidate);
     return status;
 }
 

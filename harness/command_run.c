@@ -13,6 +13,8 @@
 
 static const gg_option options[] = {
     GG_OPTION_SUITE,
+    {"inputs", 'u', "FILE", "safetensors of your own as a case, instead of a suite; repeatable"},
+    {"operator", 'p', "OPERATOR", "of --inputs"},
     GG_OPTION_KERNEL,
     {"device", 'd', "DEVICE", "host (default), cuda, cuda:I, cuda:I,J or cuda:all"},
     GG_OPTION_REPEATS,
@@ -27,7 +29,8 @@ static const gg_option options[] = {
     GG_OPTION_LIMITS_OF,
     GG_OPTION_THREADS,
     {"workers", 'w', "N", "on the host: N processes share the cases (default: this one alone)"},
-    {"timeout", 'x', "SECONDS", "for one call of the kernel (default: by what the case costs)"},
+    {"timeout", 'x', "SECONDS", "for one call (default: by what the case costs; a command 300)"},
+    {"kernel-name", 'e', "NAME", "what the report calls the kernel"},
     {"mpi", 'M', NULL, "the ranks of an MPI job share the cases, one GPU each (make MPI=1)"},
     GG_OPTIONS_END};
 
@@ -51,6 +54,30 @@ static gg_status parse_certify(const char *text, gg_run_options *o)
     return gg_parse_int("certify", text, 0, GG_CERTIFY_EVERY, &o->certify);
 }
 
+/* Room for as many files as there are arguments; kept until the end of the process. */
+static gg_status add_inputs(int argc, const char *path, gg_run_options *o)
+{
+    static const char **files;
+    if (files == NULL) files = calloc((size_t)argc, sizeof *files);
+    if (files == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the arguments");
+    files[o->input_count++] = path;
+    o->inputs = files;
+    return GG_OK;
+}
+
+static gg_status check(const gg_run_options *o)
+{
+    if (o->input_count > 0 && o->suite != NULL)
+        return gg_fail(GG_BAD_INPUT, "--inputs takes the place of --suite: give one of the two");
+    if (o->input_count > 0 && o->operator_name == NULL)
+        return gg_fail(GG_BAD_INPUT, "--inputs needs --operator: see 'gradgate list operators'");
+    if (o->input_count == 0 && o->suite == NULL)
+        return gg_fail(GG_BAD_INPUT, "run needs --suite: see 'gradgate list suites'");
+    if (o->kernel == NULL)
+        return gg_fail(GG_BAD_INPUT, "run needs --kernel: see 'gradgate list kernels'");
+    return GG_OK;
+}
+
 static gg_status parse(int argc, char **argv, gg_run_options *o)
 {
     for (int c; (c = gg_next_option(argc, argv, options)) != -1;) {
@@ -62,6 +89,9 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
         case 'o': o->out = optarg; break;
         case 'a': o->ablate = optarg; break;
         case 'g': o->golden = optarg; break;
+        case 'u': GG_TRY(add_inputs(argc, optarg, o)); break;
+        case 'p': o->operator_name = optarg; break;
+        case 'e': o->kernel_name = optarg; break;
         case 'l': o->limits_of = optarg; break;
         case 'r': o->resume = true; break;
         case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
@@ -78,11 +108,7 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
     if (optind < argc)
         return gg_fail(GG_BAD_INPUT, "'%s' is not an option of run: see 'gradgate help'",
                        argv[optind]);
-    if (o->suite == NULL)
-        return gg_fail(GG_BAD_INPUT, "run needs --suite: see 'gradgate list suites'");
-    if (o->kernel == NULL)
-        return gg_fail(GG_BAD_INPUT, "run needs --kernel: see 'gradgate list kernels'");
-    return GG_OK;
+    return check(o);
 }
 
 /* A parent (harness/crew.c) puts "--serve=DEVICE,THREADS[,shared]" first: what this worker has of

@@ -17,6 +17,7 @@ extern const gg_command gg_command_compare, gg_command_merge, gg_command_golden;
 extern const gg_command gg_command_selftest, gg_command_bench, gg_command_list,
     gg_command_budget, gg_command_calibrate;
 extern const gg_command gg_command_determinism, gg_command_doctor, gg_command_help;
+extern const gg_command gg_command_export, gg_command_check;
 
 /* Prints "gradgate: message" and returns the exit code that `status` asks for. */
 int gg_complain(gg_status status);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/environment.h"
+#include "harness/exec.h"
 #include "harness/ranks.h"
 #include "harness/wire.h"
 #include "harness/worker.h"
@@ -56,6 +57,7 @@ double gg_crew_patience(const gg_run_options *options, const gg_suite *suite, in
     double slowest = strcmp(options->device, "host") == 0 ? slowest_host : slowest_cuda;
     gg_problem problem = {.extent = {0}};
     if (options->timeout > 0) return options->timeout;
+    if (gg_exec_named(options->kernel)) return GG_EXEC_TIMEOUT;
     if (op->cost == NULL) return 10 * least_patience;
     memcpy(problem.extent, suite->cases[index].extent, sizeof problem.extent);
     gg_cost cost = op->cost(&problem);

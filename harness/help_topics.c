@@ -27,6 +27,29 @@ static const char plug_ins[] =
     "gradgate/gradgate.h, link with pkg-config --libs gradgate; examples/api/ is one of 30 lines.\n"
     "The examples are under share/gradgate of an installation, scripts/ of the sources.\n";
 
+static const char exchange[] =
+    "A kernel that is no C function is judged through safetensors files, which PyTorch, JAX,\n"
+    "MLX and others read and write. Tensors have the operator's names ('gradgate list\n"
+    "operators'); in.safetensors says under __metadata__ which outputs are wanted, as in\n"
+    "\"o:BF16 dq:BF16 dbias:F32\". One call makes all outputs, forward and backward.\n"
+    "\n"
+    " --kernel exec:CMD   runs CMD once a call, with a folder as its last argument. It reads\n"
+    "                     in.safetensors there, writes out.safetensors and exits with 0; 77\n"
+    "                     declines (the reason is its last line on standard error)\n"
+    " --kernel serve:CMD  starts CMD once. It reads folders from standard input, one a line,\n"
+    "                     and answers each with a line on standard output: ok, declined\n"
+    "                     REASON, or error TEXT\n"
+    "\n"
+    "CMD is run by sh. GRADGATE_DEVICE tells it the device of the run. A call that declines or\n"
+    "reports an error is not verified; one that dies, hangs (--timeout, 300 s), says something\n"
+    "else or writes a wrong type or shape has failed; the run goes on. The files are in a\n"
+    "folder of their own in /dev/shm, TMPDIR or /tmp and are removed after the call.\n"
+    "\n"
+    "For a machine out of reach: 'gradgate export' writes the inputs, 'gradgate check' judges\n"
+    "the outputs. For your own tensors: 'gradgate run --inputs FILE --operator OPERATOR'.\n"
+    "Nothing is ever converted from one type to another. scripts/peers/ has adapters for\n"
+    "PyTorch, Triton, cuEquivariance and JAX.\n";
+
 static const char cases[] =
     "A case is an operator, a family of inputs, extents, types and a seed. Its inputs are a\n"
     "function of those alone, the same bits on every machine. A suite is a JSON file that names\n"
@@ -102,6 +125,7 @@ static const char files[] =
 const gg_topic gg_topics[] = {
     {"kernels", "what is on trial: built-in kernels and their twins", kernels},
     {"plug-ins", "a kernel of your own: shared object, C program", plug_ins},
+    {"exchange", "kernels of any framework: commands and files", exchange},
     {"cases", "what is tried: suites, families, seeds", cases},
     {"verdicts", "passed, failed, not verified, and the figures behind them", verdicts},
     {"determinism", "equal bits, and how strong the claim is", determinism},

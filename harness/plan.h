@@ -28,6 +28,7 @@ typedef struct gg_plan {
     const gg_suite *suite;
     const gg_kernel *kernel;
     uint64_t kernel_digest;   /* of the file that holds it */
+    struct gg_outside *outside; /* called instead of the kernel (harness/outside.h); NULL */
     uint64_t features;        /* bits that are on */
     int ablated;              /* feature to switch off for the pair, -1: none */
     bool quiet;               /* no progress on a terminal */

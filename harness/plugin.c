@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/environment.h"
+#include "harness/exec.h"
 
 enum { LOAD_SECONDS = 60, MOST_KERNELS = 256 };
 
@@ -27,6 +28,7 @@ bool gg_plugin_named(const char *text)
 {
     size_t length = path_length(text);
     const char *so = strstr(text, ".so");
+    if (gg_exec_named(text)) return false;
     return memchr(text, '/', length) != NULL || (so != NULL && so < text + length);
 }
 

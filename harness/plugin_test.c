@@ -16,6 +16,8 @@ Test(plugin, a_path_is_told_from_a_name)
     cr_assert(gg_plugin_named("/opt/kernels/libk.so.2:fast"));
     cr_assert(gg_plugin_named("build/mine"));
     cr_assert_not(gg_plugin_named("turbo"));
+    cr_assert_not(gg_plugin_named("exec:./mine.so"));
+    cr_assert_not(gg_plugin_named("serve:python3 ./a.so"));
     cr_assert_not(gg_plugin_named("turbo:x.so"));
     cr_assert_not(gg_plugin_named(""));
 }

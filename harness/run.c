@@ -8,6 +8,7 @@
 
 #include "harness/crew.h"
 #include "harness/environment.h"
+#include "harness/exec.h"
 #include "harness/plugin.h"
 #include "harness/progress.h"
 #include "harness/session.h"
@@ -148,9 +149,11 @@ static gg_status run_suite(const gg_run_options *options, const gg_suite *suite,
     return status;
 }
 
-/* A device can break for good, and a foreign kernel can do anything. */
+/* A device can break for good, and a foreign kernel can do anything, but for a command,
+ * which is another process already. */
 static bool is_isolated(const gg_run_options *options)
 {
+    if (options->argv != NULL && gg_exec_named(options->kernel)) return options->workers > 0;
     return options->argv != NULL &&
            (options->mpi || options->workers > 0 || strcmp(options->device, "host") != 0 ||
             gg_plugin_named(options->kernel));
@@ -160,7 +163,8 @@ static gg_status run_isolated(const gg_run_options *options, gg_run_record *run)
 {
     gg_suite suite = {.count = 0};
     doer who = {.crew = NULL};
-    gg_status status = gg_suite_load(options->suite, &suite);
+    char glob[96];
+    gg_status status = gg_session_suite(options, &suite, glob);
     if (status == GG_OK) status = gg_crew_start(options, &suite, &who.crew, run);
     if (status == GG_OK) status = run_suite(options, &suite, &who, run);
     gg_crew_end(who.crew);
@@ -175,7 +179,9 @@ gg_status gg_run(const gg_run_options *options, gg_run_record *run)
     *run = (gg_run_record){.count = 0};
     if (is_isolated(options)) return run_isolated(options, run);
     gg_status status = gg_session_open(options, &session, run);
-    if (status == GG_OK) status = run_suite(options, &session.suite, &who, run);
+    gg_run_options chosen = *options;
+    if (status == GG_OK && session.glob[0] != '\0') chosen.glob = session.glob;
+    if (status == GG_OK) status = run_suite(&chosen, &session.suite, &who, run);
     gg_session_close(&session);
     return status;
 }

@@ -10,6 +10,12 @@ enum { GG_DEFAULT_REPEATS = 5, GG_CERTIFY_EVERY = 1000000 };
 
 typedef struct gg_run_options {
     const char *suite;    /* name or path */
+    const char *operator_name;  /* of `inputs` */
+    const char *const *inputs;  /* files of inputs instead of a suite (harness/given.h) */
+    int input_count;            /* 0: none */
+    const char *exchange; /* folder of an export: its cases and outputs instead of suite
+                             and kernel (harness/exchange.h); NULL: none */
+    const char *kernel_name; /* in the report; NULL: the kernel's own */
     const char *kernel;   /* as harness/candidate.h finds it */
     const gg_kernel *own; /* a kernel of the caller's instead; NULL: none */
     const char *limits_of; /* a built-in kernel whose limits hold; NULL: its own */
@@ -30,7 +36,8 @@ typedef struct gg_run_options {
     int workers;          /* on the host; 0: this process does the work */
     bool mpi;             /* the ranks of an MPI job share the cases (harness/ranks.h) */
     bool shares;          /* `threads` are for all GPUs of this host together */
-    int timeout;          /* seconds for a call of the kernel; 0: from what a case costs */
+    int timeout;          /* seconds for a call of the kernel; 0: from what a case costs, or
+                             GG_EXEC_TIMEOUT for a command */
     gg_observer *observe; /* of each case (harness/plan.h); NULL: nobody */
     void *observer;
 } gg_run_options;

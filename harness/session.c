@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "harness/environment.h"
+#include "harness/exchange.h"
+#include "harness/given.h"
 #include "harness/levels.h"
+#include "harness/outside.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
 
@@ -104,16 +107,32 @@ static gg_status load_golden(const gg_run_options *options, gg_plan *plan, gg_go
                    plan->suite->name, (unsigned long long)plan->suite->digest);
 }
 
+/* The outputs of an export. */
+static gg_status find_outputs(const gg_run_options *options, gg_session *s)
+{
+    gg_outside *outside;
+    gg_candidate *c = &s->candidate;
+    GG_TRY(gg_exchange_kernel(options->exchange, &s->suite, &outside, &c->digest,
+                              &s->plan.repeats));
+    gg_candidate_outside(outside, "files", "outputs from files", s->suite.op, s->backend.device,
+                         c);
+    return options->limits_of == NULL
+               ? GG_OK : gg_candidate_limits(options->limits_of, s->suite.op, c);
+}
+
 static gg_status find_kernel(const gg_run_options *options, gg_session *s)
 {
     const gg_operator *op = s->suite.op;
-    if (options->own != NULL)
-        GG_TRY(gg_candidate_own(options->own, op, s->backend.device, &s->candidate));
-    else
-        GG_TRY(gg_candidate_find(options->kernel, options->limits_of, op, s->backend.device,
-                                 &s->candidate));
-    s->plan.kernel = &s->candidate.kernel;
-    s->plan.kernel_digest = s->candidate.digest;
+    gg_candidate *c = &s->candidate;
+    if (options->exchange != NULL) GG_TRY(find_outputs(options, s));
+    else if (options->own != NULL)
+        GG_TRY(gg_candidate_own(options->own, op, s->backend.device, c));
+    else GG_TRY(gg_candidate_find(options->kernel, options->limits_of, op, &s->backend, c));
+    if (options->kernel_name != NULL) c->kernel.name = options->kernel_name;
+    if (c->outside != NULL && options->timeout > 0) c->outside->timeout = options->timeout;
+    s->plan.kernel = &c->kernel;
+    s->plan.kernel_digest = c->digest;
+    s->plan.outside = c->outside;
     return GG_OK;
 }
 
@@ -144,7 +163,20 @@ static void tell_fresh(const gg_run_options *options, gg_session *s)
                            "--device", options->device, "--threads", s->threads};
     snprintf(s->threads, sizeof s->threads, "%d", s->backend.threads);
     memcpy(s->relaunch, words, sizeof words);
-    if (options->own == NULL) s->plan.relaunch = s->relaunch;
+    if (options->own == NULL && options->suite != NULL) s->plan.relaunch = s->relaunch;
+}
+
+gg_status gg_session_suite(const gg_run_options *options, gg_suite *suite, char glob[96])
+{
+    glob[0] = '\0';
+    *suite = (gg_suite){.count = 0};
+    if (options->exchange != NULL) return gg_exchange_load(options->exchange, suite, glob);
+    if (options->input_count == 0) return gg_suite_load(options->suite, suite);
+    const gg_operator *op = gg_operator_find(options->operator_name);
+    if (op == NULL)
+        return gg_fail(GG_BAD_INPUT, "there is no operator '%s': see 'gradgate list operators'",
+                       options->operator_name);
+    return gg_given_suite(op, options->inputs, options->input_count, suite);
 }
 
 gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_record *run)
@@ -156,7 +188,7 @@ gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_r
                                .observe = options->observe, .observer = options->observer,
                                .quiet = options->own != NULL}};
     *run = (gg_run_record){.count = 0};
-    GG_TRY(gg_suite_load(options->suite, &s->suite));
+    GG_TRY(gg_session_suite(options, &s->suite, s->glob));
     GG_TRY(gg_backend_open(options->device, threads, &s->backend));
     if (options->shares && s->backend.visible > 0)
         s->backend.threads = (threads + s->backend.visible - 1) / s->backend.visible;
@@ -166,11 +198,14 @@ gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_r
     GG_TRY(load_golden(options, plan, &s->golden));
     tell_fresh(options, s);
     plan->worst = &s->worst;
-    return describe(options, plan, run);
+    gg_run_options chosen = *options;
+    if (s->glob[0] != '\0') chosen.glob = s->glob;
+    return describe(&chosen, plan, run);
 }
 
 void gg_session_close(gg_session *s)
 {
+    gg_candidate_close(&s->candidate);
     gg_golden_free(&s->golden);
     gg_suite_free(&s->suite);
 }

@@ -17,7 +17,12 @@ typedef struct gg_session {
     gg_worst worst;
     const char *relaunch[9];
     char threads[16];
+    char glob[96]; /* of an export */
 } gg_session;
+
+/* The suite of the options: of its name, of files with inputs, or of an export, whose
+ * choice of cases goes to `glob`. Free it whatever comes back. */
+gg_status gg_session_suite(const gg_run_options *options, gg_suite *suite, char glob[96]);
 
 /* Opens all of it on options->device and writes everything about the run that is known
  * before the first case to `run`. Close it whatever the status. */

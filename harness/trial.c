@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "harness/given.h"
+#include "harness/outside.h"
 #include "harness/watch.h"
 
 uint32_t gg_trial_poison(int run)
@@ -25,6 +27,7 @@ static DLTensor as_dlpack(const gg_backend *b, gg_tensor *t)
 
 unsigned gg_trial_present(const gg_case *what, const gg_operator *op)
 {
+    if (what->source != NULL) return what->present;
     unsigned present = 0;
     for (int i = 0; i < gg_tensor_decls(op->inputs); i++)
         if (op->inputs[i].role != GG_ROLE_OPTIONAL) present |= 1u << i;
@@ -152,10 +155,24 @@ static gg_status draw_from_output(gg_trial *t, int input, void *scratch)
     return b->draw_output(b, scale, forward.value[draw->output], &t->problem.input[input]);
 }
 
+/* Inputs that are not drawn but given. */
+static gg_status draw_given(gg_trial *t)
+{
+    gg_problem host;
+    gg_status status = gg_given_read(t->op, t->what, &host);
+    for (int i = 0; i < t->inputs && status == GG_OK; i++)
+        if (present(t, i))
+            status = t->plan->backend->upload(t->problem.input[i].data, host.input[i].data,
+                                              gg_tensor_bytes(&host.input[i]));
+    gg_problem_release(&host);
+    return status;
+}
+
 gg_status gg_trial_draw(gg_trial *t, uint64_t seed, void *scratch)
 {
     const gg_backend *b = t->plan->backend;
     int from_output = -1;
+    if (t->what->source != NULL) return draw_given(t);
     for (int i = 0; i < t->inputs; i++) {
         if (!present(t, i)) continue;
         const gg_draw *draw = &t->what->family->draw[i];
@@ -222,6 +239,7 @@ gg_status gg_trial_prepare(gg_trial *t, void *const *into, uint32_t poison)
 gg_status gg_trial_forward(gg_trial *t, void *const *into, uint32_t poison)
 {
     GG_TRY(gg_trial_prepare(t, into, poison));
+    if (t->plan->outside != NULL) return gg_outside_forward(t->plan->outside, t);
     return call_kernel(t, "forward", t->plan->kernel->forward);
 }
 
@@ -229,6 +247,7 @@ gg_status gg_trial_backward(gg_trial *t, uint32_t poison)
 {
     const gg_backend *b = t->plan->backend;
     GG_TRY(b->fill(t->workspace, t->workspace_bytes, ~poison));
+    if (t->plan->outside != NULL) return gg_outside_backward(t->plan->outside, t);
     return call_kernel(t, "backward", t->plan->kernel->backward);
 }
 

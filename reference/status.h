@@ -15,6 +15,8 @@ typedef enum gg_status {
     GG_NO_DEVICE,   /* no GPU, too old, or too little memory: nothing measured, exit 2 */
     GG_NO_MEMORY,   /* host or device allocation refused: exit 2 */
     GG_DEVICE_FAULT,/* a CUDA call or a kernel failed: exit 2 for our code */
+    GG_KERNEL_FAULT,/* a kernel in another process broke: it died, hung or answered
+                       nonsense. Its case failed */
     GG_IO,          /* a file could not be read or written: exit 3 */
     GG_INTERNAL     /* an invariant of gradgate itself is broken: exit 2 */
 } gg_status;
