@@ -31,7 +31,7 @@ static bool starts(const char *text, const char *prefix)
 
 bool gg_exec_named(const char *text)
 {
-    return starts(text, exec_prefix) || starts(text, serve_prefix);
+    return text != NULL && (starts(text, exec_prefix) || starts(text, serve_prefix));
 }
 
 /* The last line that the command left on its standard error, "" when none. */

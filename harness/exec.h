@@ -11,7 +11,7 @@
 
 enum { GG_EXEC_TIMEOUT = 300 };
 
-/* True for "exec:..." and "serve:...". */
+/* True for "exec:..." and "serve:...", not for NULL. */
 bool gg_exec_named(const char *text);
 
 /* `text` must outlive it. `device` ("host", "cuda") goes to the command as GRADGATE_DEVICE.
