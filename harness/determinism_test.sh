@@ -44,11 +44,11 @@ case $code,$load in
 esac
 for name in idle placement process; do levels turbo.json $name passed; done
 levels turbo.json twin absent
-grep -q '^Determinism by level' "$work/out" && ok || no "no table of levels"
+if grep -q '^Determinism by level' "$work/out"; then ok; else no "no table of levels"; fi
 exits 1 determinism --kernel scattered --repeats 6 --out scattered.json
 for name in idle load placement process; do levels scattered.json $name failed; done
 exits 1 report scattered.json --markdown
-grep -q '^## Determinism by level' "$work/out" && ok || no "no Markdown table of levels"
+if grep -q '^## Determinism by level' "$work/out"; then ok; else no "no Markdown of levels"; fi
 exits 0 run --suite determinism_linear --kernel plain --levels idle,process --case '*-K97-*' \
     --out plain.json
 levels plain.json idle passed

@@ -91,6 +91,25 @@ static int64_t differing(const gg_case_record *record)
     return record->runs < 2 ? -1 : sum;
 }
 
+/* A level of determinism that passed before must pass still. */
+static void judge_levels(gg_gate *gate, const gg_case_record *was, const gg_case_record *is)
+{
+    for (int l = 0; l < was->level_count; l++) {
+        const char *name = was->levels[l].name;
+        const gg_level_record *now = NULL;
+        if (was->levels[l].verdict != GG_PASSED) continue;
+        for (int k = 0; k < is->level_count; k++)
+            if (strcmp(is->levels[k].name, name) == 0) now = &is->levels[k];
+        if (now != NULL && now->verdict == GG_PASSED) continue;
+        if (now == NULL)
+            gg_gate_find(gate, GG_RULE_DETERMINISM, GG_NOT_VERIFIED, NULL,
+                         "%s: level %s was passed and is not there any more", is->id, name);
+        else
+            gg_gate_find(gate, GG_RULE_DETERMINISM, now->verdict, NULL,
+                         "%s: level %s was passed: %s", is->id, name, now->note);
+    }
+}
+
 void gg_gate_judge_determinism(gg_gate *gate)
 {
     gg_rule_record *rule = &gate->rules[GG_RULE_DETERMINISM];
@@ -98,6 +117,7 @@ void gg_gate_judge_determinism(gg_gate *gate)
     for (int i = 0; i < gate->pairing.count; i++) {
         const gg_case_record *was = gate->pairing.pairs[i].was,
                              *is = gate->pairing.pairs[i].is;
+        judge_levels(gate, was, is);
         if (differing(was) != 0) continue; /* nothing to keep */
         rule->compared++;
         if (differing(is) > 0)

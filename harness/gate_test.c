@@ -139,6 +139,41 @@ Test(gate, never_deterministic_is_nothing_to_keep)
     cr_assert_eq(gate.rules[GG_RULE_DETERMINISM].compared, CASES - 1);
 }
 
+/* Level 0 of case 3. */
+static void set_level(gg_run_record *run, gg_verdict verdict)
+{
+    gg_level_record *level = &run->cases[3].levels[0];
+    *level = (gg_level_record){.verdict = verdict, .runs = 200,
+                               .control_differed = verdict == GG_PASSED,
+                               .overlap_least = (double)NAN, .overlap = (double)NAN};
+    SET(level->name, "load");
+    SET(level->note, "%s", verdict == GG_PASSED ? "" : "the reason");
+    run->cases[3].level_count = 1;
+}
+
+Test(gate, a_level_that_passed_must_pass_still)
+{
+    set_level(&was, GG_PASSED);
+    set_level(&is, GG_PASSED);
+    expect(false, GG_RULE_DETERMINISM, GG_PASSED);
+    gg_gate_free(&gate);
+    is.cases[3].level_count = 0;
+    expect(false, GG_RULE_DETERMINISM, GG_NOT_VERIFIED);
+    says(GG_RULE_DETERMINISM, "level load was passed and is not there any more");
+    gg_gate_free(&gate);
+    set_level(&was, GG_NOT_VERIFIED);
+    expect(false, GG_RULE_DETERMINISM, GG_PASSED);
+}
+
+Test(gate, a_level_that_fails_now_is_named)
+{
+    set_level(&was, GG_PASSED);
+    set_level(&is, GG_FAILED);
+    cr_assert_eq(gg_gate_make(&was, &is, false, NULL, &gate), GG_OK, "%s", gg_message());
+    cr_assert_eq(gate.rules[GG_RULE_DETERMINISM].verdict, GG_FAILED);
+    says(GG_RULE_DETERMINISM, "level load was passed: the reason");
+}
+
 Test(gate, one_run_shows_no_determinism)
 {
     is.cases[5].runs = 1;

@@ -62,7 +62,8 @@ void gg_check_add_missing(gg_output_record *output, const char *name, const char
     if (check != NULL) snprintf(check->note, sizeof check->note, "%s", note);
 }
 
-void gg_element_text(const gg_output_record *o, int64_t flat, char *text, size_t size)
+/* "[3,0,17,5]" of a flat index. */
+static void place(const gg_output_record *o, int64_t flat, char *text, size_t size)
 {
     int64_t index[GG_MAX_DIMS] = {0};
     for (int i = o->ndim - 1; i >= 0; i--) {
@@ -83,7 +84,7 @@ static void judge_repeat(gg_output_record *o, int runs)
         gg_check_add_missing(o, "repeat", "one run cannot show a difference: --repeats 2");
         return;
     }
-    gg_element_text(o, o->repeat_first, where, sizeof where);
+    place(o, o->repeat_first, where, sizeof where);
     snprintf(note, sizeof note,
              "%" PRId64 " of %" PRId64 " elements changed between equal runs; first %s%s: "
              "0x%0*" PRIx32 " then 0x%0*" PRIx32 ", up to %" PRId64 " ulp", o->repeat_differing,
@@ -137,12 +138,12 @@ static void judge_spread(gg_output_record *o, const gg_limit_record *limit,
 static void judge_error(gg_output_record *o, const gg_limit_record *limit)
 {
     char note[192], where[96];
-    gg_element_text(o, o->pattern_first, where, sizeof where);
+    place(o, o->pattern_first, where, sizeof where);
     snprintf(note, sizeof note, "%" PRId64 " elements are NaN or infinite where the truth "
              "is not, or reverse; first %s%s", o->pattern_mismatch, o->name, where);
     gg_check_add(o, "pattern", (double)o->pattern_mismatch, 0, note);
 
-    gg_element_text(o, o->gauge_max_at, where, sizeof where);
+    place(o, o->gauge_max_at, where, sizeof where);
     if (o->count >= GG_JUDGE_FEW) judge_spread(o, limit, where);
     snprintf(note, sizeof note, "error is %.3g times its allowance at %s%s: %.9g, truth %.9g",
              o->gauge_max, o->name, where, o->output_there, o->truth_there);

@@ -16,9 +16,6 @@ void gg_check_add_stated(gg_output_record *output, const char *name, double valu
 /* Appends a check that could not be made. */
 void gg_check_add_missing(gg_output_record *output, const char *name, const char *note);
 
-/* "[3,0,17,5]" of a flat index. */
-void gg_element_text(const gg_output_record *output, int64_t flat, char *text, size_t size);
-
 /* A kernel's limits for one output of that type: FP32 has an RMSE limit of its own. */
 gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
 

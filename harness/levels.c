@@ -184,9 +184,23 @@ static gg_status try_control(gg_subject *s, gg_level level, gg_level_record *rec
 
 enum { NOTE = sizeof(((gg_level_record *)0)->note) };
 
-/* "dbias[0,1,3,5]: 0x3f80 then 0x3f81 ..." of the first output that differed. */
-static void note_difference(const gg_case_record *c, const gg_level_record *record,
-                            char note[NOTE])
+/* "[B=0,H=1,N=3,N=5]" of a flat index. */
+static void name_place(const gg_operator *op, const gg_output_record *o, int64_t flat,
+                       char *text, size_t size)
+{
+    const char *letters = op->outputs[gg_tensor_find(op->outputs, o->name)].shape;
+    int64_t index[GG_MAX_DIMS] = {0};
+    size_t used = 0;
+    for (int i = o->ndim - 1; i >= 0; flat /= o->shape[i--]) index[i] = flat % o->shape[i];
+    for (int i = 0; i < o->ndim && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%c%c=%" PRId64, i ? ',' : '[',
+                                 letters[i], index[i]);
+    if (used < size) snprintf(text + used, size - used, "]");
+}
+
+/* "dbias[B=0,H=1,N=3,N=5] 0x3f80 then 0x3f81 ..." of the first output that differed. */
+static void note_difference(const gg_operator *op, const gg_case_record *c,
+                            const gg_level_record *record, char note[NOTE])
 {
     const gg_level_difference *d = &record->differences[0];
     char where[96] = "";
@@ -195,7 +209,7 @@ static void note_difference(const gg_case_record *c, const gg_level_record *reco
     for (int o = 0; o < c->output_count; o++) {
         const gg_output_record *out = &c->outputs[o];
         if (strcmp(out->name, d->output) != 0) continue;
-        gg_element_text(out, d->first, where, sizeof where);
+        name_place(op, out, d->first, where, sizeof where);
         digits = out->dtype == GG_BF16 ? 4 : 8;
         count = out->count;
     }
@@ -217,12 +231,12 @@ static void note_overlap(const gg_level_record *record, char note[NOTE])
 }
 
 /* `trouble`: why something could not be run, "" when all was. */
-static gg_verdict judge(const gg_case_record *c, const gg_level_record *record,
-                        const char *trouble, char note[NOTE])
+static gg_verdict judge(const gg_operator *op, const gg_case_record *c,
+                        const gg_level_record *record, const char *trouble, char note[NOTE])
 {
     note[0] = '\0';
     if (record->differed > 0) {
-        note_difference(c, record, note);
+        note_difference(op, c, record, note);
         return GG_FAILED;
     }
     if (trouble[0] != '\0')
@@ -261,7 +275,7 @@ static void measure(gg_level level, gg_subject *kernel, gg_subject *control,
     end_load(kernel);
     end_load(control);
     char note[NOTE];
-    record->verdict = judge(c, record, trouble, note);
+    record->verdict = judge(kernel->trial.op, c, record, trouble, note);
     memcpy(record->note, note, sizeof note);
 }
 
