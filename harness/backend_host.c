@@ -274,7 +274,7 @@ gg_status gg_backend_open(const char *device, int threads, gg_backend *backend)
     if (strncmp(device, "cuda", 4) != 0)
         return gg_fail(GG_BAD_INPUT, "unknown device '%s': say host, cuda or cuda:NUMBER",
                        device);
-    int ordinal;
+    int ordinal = 0;
     GG_TRY(parse_ordinal(device, &ordinal));
 #if GG_CUDA
     return gg_backend_open_cuda(ordinal, backend);
