@@ -50,6 +50,7 @@ if ls "$work"/*.journal >/dev/null 2>&1; then no "a journal is left"; else ok; f
 echo "a kernel that breaks its process loses one case"
 breaks segv 1 failed "kernel's process ended with SIGSEGV in forward" --workers 1
 breaks abort 1 failed "kernel's process ended with SIGABRT in forward" --workers 2
+breaks device 1 failed "kernel's process ended with SIGSEGV in forward" --workers 1
 breaks backward 1 failed "ended with SIGABRT in backward" --workers 1
 breaks exit 1 failed "ended with exit code 0 in forward" --workers 1
 breaks kill 2 'not verified' "ended with SIGKILL in forward" --workers 2
