@@ -9,6 +9,7 @@
 #include "harness/commands.h"
 #include "harness/nearest.h"
 #include "harness/run.h"
+#include "harness/serve.h"
 #include "harness/why.h"
 #include "reports/budget.h"
 #include "reports/view.h"
@@ -213,9 +214,33 @@ static void print_roundings(const gg_budget *budget, const gg_why *why,
            text[0] ? gg_clean(text, clean, sizeof clean) : "the budget has no such family");
 }
 
+/* The explanation needs the case's memory, so it is made in this process: after a worker
+ * has shown that the kernel leaves its process alive. */
+static gg_status measure(request *r, gg_why *why, gg_run_record *run)
+{
+    if (gg_run_is_isolated(&r->run)) {
+        GG_TRY(gg_run(&r->run, run));
+        if (!r->why) return GG_OK;
+        if (run->cases[0].output_count == 0) {
+            why->status = GG_DEVICE_FAULT;
+            snprintf(why->message, sizeof why->message, "the kernel gave no outputs");
+            return GG_OK;
+        }
+        gg_run_free(run);
+    }
+    r->run.argv = NULL;
+    if (r->why) {
+        r->run.observe = gg_why_observe;
+        r->run.observer = why;
+    }
+    return gg_run(&r->run, run);
+}
+
 static int run_case(int argc, char **argv)
 {
-    request r = {.run = {.device = "host", .repeats = 5, .shard = 1, .shards = 1}};
+    char *order = gg_serve_take(&argc, &argv);
+    request r = {.run = {.device = "host", .repeats = 5, .shard = 1, .shards = 1,
+                         .argc = argc, .argv = argv}};
     gg_run_record run = {.count = 0};
     gg_suite suite = {.count = 0};
     gg_budget budget = {.case_count = 0};
@@ -227,15 +252,12 @@ static int run_case(int argc, char **argv)
         status = gg_budget_fits(&budget, r.budget, suite.op->name, r.run.kernel);
     if (status == GG_OK) status = resolve(&r, &suite, &why);
     gg_suite_free(&suite);
-    if (status != GG_OK) {
+    if (status == GG_OK && order != NULL) status = gg_serve_apply(order, &r.run);
+    if (status != GG_OK || order != NULL) {
         gg_budget_free(&budget);
-        return gg_complain(status);
+        return status != GG_OK ? gg_complain(status) : gg_serve(&r.run);
     }
-    if (r.why) {
-        r.run.observe = gg_why_observe;
-        r.run.observer = &why;
-    }
-    status = gg_run(&r.run, &run);
+    status = measure(&r, &why, &run);
     if (status != GG_OK) {
         gg_budget_free(&budget);
         gg_run_free(&run);

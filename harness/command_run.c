@@ -34,8 +34,6 @@ static const gg_option options[] = {
     {"mpi", 'M', NULL, "the ranks of an MPI job share the cases, one GPU each (make MPI=1)"},
     GG_OPTIONS_END};
 
-static const char serve_option[] = "--serve=";
-
 static gg_status parse_shard(const char *text, gg_run_options *o)
 {
     char first[16] = "";
@@ -111,26 +109,6 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
     return check(o);
 }
 
-/* A parent (harness/crew.c) puts "--serve=DEVICE,THREADS[,shared]" first: what this worker has of
- * its own; the other arguments are the parent's. */
-static gg_status serve(int argc, char **argv, gg_run_options *o)
-{
-    char *text = argv[1] + strlen(serve_option), *comma = strchr(text, ','), *shared;
-    int threads = 0;
-    if (comma == NULL)
-        return gg_fail(GG_BAD_INPUT, "--serve is for gradgate's own worker processes");
-    *comma = '\0';
-    shared = strchr(comma + 1, ',');
-    if (shared != NULL) *shared = '\0';
-    argv[1] = argv[0];
-    GG_TRY(parse(argc - 1, argv + 1, o));
-    GG_TRY(gg_parse_int("serve", comma + 1, 1, 256, &threads));
-    o->device = text;
-    o->threads = threads;
-    o->shares = shared != NULL;
-    return GG_OK;
-}
-
 static int run_and_print(const gg_run_options *o)
 {
     gg_run_record run;
@@ -162,10 +140,11 @@ static int run_suite(int argc, char **argv)
     gg_run_options o = {.device = "host", .out = "gradgate-report.json",
                         .repeats = GG_DEFAULT_REPEATS, .certify = GG_CERTIFY_EVERY,
                         .shard = 1, .shards = 1, .argc = argc, .argv = argv};
-    bool serves = argc > 1 && strncmp(argv[1], serve_option, strlen(serve_option)) == 0;
-    gg_status status = serves ? serve(argc, argv, &o) : parse(argc, argv, &o);
+    char *order = gg_serve_take(&argc, &argv);
+    gg_status status = parse(argc, argv, &o);
+    if (status == GG_OK && order != NULL) status = gg_serve_apply(order, &o);
     if (status != GG_OK) return gg_complain(status);
-    if (serves) return gg_serve(&o);
+    if (order != NULL) return gg_serve(&o);
     return o.mpi ? run_as_rank(&o) : run_and_print(&o);
 }
 

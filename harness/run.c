@@ -151,12 +151,12 @@ static gg_status run_suite(const gg_run_options *options, const gg_suite *suite,
 
 /* A device can break for good, and a foreign kernel can do anything, but for a command,
  * which is another process already. */
-static bool is_isolated(const gg_run_options *options)
+bool gg_run_is_isolated(const gg_run_options *options)
 {
-    if (options->argv != NULL && gg_exec_named(options->kernel)) return options->workers > 0;
-    return options->argv != NULL &&
-           (options->mpi || options->workers > 0 || strcmp(options->device, "host") != 0 ||
-            gg_plugin_named(options->kernel));
+    if (options->argv == NULL) return false;
+    if (options->mpi || options->workers > 0) return true;
+    return !gg_exec_named(options->kernel) &&
+           (strcmp(options->device, "host") != 0 || gg_plugin_named(options->kernel));
 }
 
 static gg_status run_isolated(const gg_run_options *options, gg_run_record *run)
@@ -177,7 +177,7 @@ gg_status gg_run(const gg_run_options *options, gg_run_record *run)
     gg_session session;
     doer who = {.session = &session};
     *run = (gg_run_record){.count = 0};
-    if (is_isolated(options)) return run_isolated(options, run);
+    if (gg_run_is_isolated(options)) return run_isolated(options, run);
     gg_status status = gg_session_open(options, &session, run);
     gg_run_options chosen = *options;
     if (status == GG_OK && session.glob[0] != '\0') chosen.glob = session.glob;

@@ -42,6 +42,10 @@ typedef struct gg_run_options {
     void *observer;
 } gg_run_options;
 
+/* Whether the kernel runs in processes of its own: a device can break for good, and a
+ * foreign kernel can do anything. */
+bool gg_run_is_isolated(const gg_run_options *options);
+
 /* Runs, writes the report and fills `run` (free with gg_run_free). A status other than
  * GG_OK means that no verdict was reached; finished cases stay in the journal. */
 gg_status gg_run(const gg_run_options *options, gg_run_record *run);

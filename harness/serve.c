@@ -6,12 +6,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/commands.h"
 #include "harness/session.h"
 #include "harness/watch.h"
 #include "harness/wire.h"
 #include "harness/worker.h"
+
+char *gg_serve_take(int *argc, char ***argv)
+{
+    static const char option[] = "--serve=";
+    if (*argc < 2 || strncmp((*argv)[1], option, sizeof option - 1) != 0) return NULL;
+    char *order = (*argv)[1] + sizeof option - 1;
+    (*argv)[1] = (*argv)[0];
+    *argv += 1;
+    *argc -= 1;
+    return order;
+}
+
+static gg_status refuse(void)
+{
+    return gg_fail(GG_BAD_INPUT, "--serve is for gradgate's own worker processes");
+}
+
+gg_status gg_serve_apply(char *order, gg_run_options *o)
+{
+    char *threads = strchr(order, ',');
+    if (threads == NULL) return refuse();
+    *threads++ = '\0';
+    char *shared = strchr(threads, ',');
+    if (shared != NULL) *shared = '\0';
+    o->device = order;
+    o->shares = shared != NULL;
+    return gg_parse_int("serve", threads, 1, 256, &o->threads);
+}
 
 static bool say(const char *line)
 {
@@ -63,6 +93,11 @@ int gg_serve(const gg_run_options *options)
     gg_case_record *record = malloc(sizeof *record);
     int index;
     bool digests;
+    struct stat there;
+    if (fstat(GG_WORKER_FD, &there) != 0 || !S_ISSOCK(there.st_mode)) {
+        free(record);
+        return gg_complain(refuse());
+    }
     fcntl(GG_WORKER_FD, F_SETFD, FD_CLOEXEC); /* no child of ours keeps it open */
     gg_watch_open(GG_WORKER_FD);
     gg_watch_kernel("its loading"); /* a foreign kernel's constructors run now */

@@ -111,6 +111,27 @@ fi
 (cd "$work" && exec "$breaking" $run $few --out whole.json >out 2>err)
 equal "$work/whole.json" "$work/orphan.json"
 
+echo "a foreign kernel is always in a process of its own"
+mkdir -p "$work/include/gradgate"
+cp "$here/kernels/abi.h" "$work/include/gradgate/"
+sed '/^static int forward/,/^}/s/^{/{ if (call->inputs[0]->shape[0] == 17) __builtin_trap();/' \
+    "$here/scripts/examples/plugin/linear.c" >"$work/trap.c"
+${CC:-cc} -std=c11 -I"$work/include" -fPIC -shared -o "$work/trap.so" "$work/trap.c" ||
+    no "trap.so cannot be built"
+one="normal-M17-N64-K15-s000"
+exits 1 run --suite linear60 --kernel ./trap.so --out trap.json
+lost=$(grep -c 'message": "the kernel.s process ended with SIG[A-Z]* in forward' "$work/trap.json")
+count=$(grep -c '"name": "[a-z_]*-M17-' "$work/trap.json")
+if [ "$count" -gt 0 ] && [ "$lost" -eq "$count" ] && [ "$count" -lt 60 ]; then ok; else
+    no "$lost of $count cases say how the kernel ended"
+fi
+exits 1 case $one --suite linear60 --kernel ./trap.so
+exits 1 case $one --suite linear60 --kernel ./trap.so --why
+if grep -q 'ended with SIG[A-Z]* in forward' "$work/out" &&
+    grep -q 'no explanation: the kernel gave no outputs' "$work/err"; then ok; else
+    no "case does not say how the kernel ended: $(cat "$work/out" "$work/err")"
+fi
+
 echo "shards of a Slurm array, merged, are the single run"
 for task in 1 2 3; do
     (cd "$work" && SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_TASK_COUNT=3 SLURM_CPUS_PER_TASK=1 \
@@ -130,8 +151,9 @@ refuses 3 "unknown devices 'cuda:0,'" $run --device cuda:0,
 refuses 3 "unknown devices 'cuda:0,x'" $run --device cuda:0,x
 refuses 3 "names cuda:1 twice" $run --device cuda:1,0,1
 refuses 3 "unknown device" $run --device cuda:everything-there-is
-refuses 3 "own worker processes" run --serve=host $few
+refuses 3 "own worker processes" run --serve=host --suite smoke600 --kernel turbo
+refuses 3 "own worker processes" run --serve=host,1 --suite smoke600 --kernel turbo
 refuses 3 "no kernel 'fast'" run --suite smoke600 --kernel fast --device host --workers 2
 refuses 3 "nosuch" run --suite nosuch --kernel turbo --device host --workers 2
 
-conclude 24
+conclude 40
