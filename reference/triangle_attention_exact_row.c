@@ -41,6 +41,8 @@ bool gg_exact_row_open(gg_exact_row *row, const gg_problem *problem, mpfr_prec_t
     mpfr_init2(row->sc, bits + 384);
     mpfr_set_si(row->sc, (long)problem->extent[GG_TA_D], MPFR_RNDN);
     mpfr_rec_sqrt(row->sc, row->sc, MPFR_RNDN);
+    mpfr_init2(row->sc_short, bits + 64);
+    mpfr_set(row->sc_short, row->sc, MPFR_RNDN);
     return row->key && row->place && row->s && row->e && row->dp && row->de;
 }
 
@@ -48,7 +50,7 @@ void gg_exact_row_close(gg_exact_row *row)
 {
     int64_t n = row->problem->extent[GG_TA_N];
     mpfr_clears(row->l, row->delta, row->term, row->sum, row->max, row->dot, row->work,
-                row->sc, (mpfr_ptr)0);
+                row->sc, row->sc_short, (mpfr_ptr)0);
     close_array(row->de, n);
     close_array(row->dp, n);
     close_array(row->e, n);
@@ -79,7 +81,8 @@ static void compute_score(gg_exact_row *row, int64_t slice, int64_t i, int64_t j
     mpfr_exp_t size = gg_exact_size(row->dot), other = gg_exact_size(row->work);
     if (other > size) size = other;
     mpfr_set_prec(row->s[j], row->bits + 32 + (size > 0 ? size : 0));
-    mpfr_fma(row->s[j], row->dot, row->sc, row->work, MPFR_RNDN);
+    /* below 2^32 the short sc, off by 2^-(bits + 65) of it, keeps S within 2^-(bits + 32) */
+    mpfr_fma(row->s[j], row->dot, size < 32 ? row->sc_short : row->sc, row->work, MPFR_RNDN);
 }
 
 /* The largest S, 0 in place of -infinity; false when every S is -infinity. */

@@ -27,7 +27,7 @@ typedef struct gg_exact_row {
     mpfr_t *s, *e;         /* [keys] S and exp(S - max) */
     mpfr_t *dp;            /* [keys] dP less that of the first valid key */
     mpfr_t *de;            /* [keys] e (dp - delta): dS times l */
-    mpfr_t l, delta, sc, max, dot, work, term, sum;
+    mpfr_t l, delta, sc, sc_short, max, dot, work, term, sum;
     mpfr_exp_t dp_size;    /* largest exponent in dp */
 } gg_exact_row;
 
