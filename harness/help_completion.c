@@ -139,12 +139,13 @@ static void zsh_text(const char *text)
     }
 }
 
+/* The space before a function keeps _arguments from giving it options of its own. */
 static void zsh_value(const char *value)
 {
     char words[120];
     const gg_listed *l = find_listed(value);
     fixed_words(value, words, sizeof words);
-    if (l != NULL) printf("_gradgate_listed %s %d", l->list, l->word);
+    if (l != NULL) printf(" _gradgate_listed %s %d", l->list, l->word);
     else if (is_path(value)) printf("_files");
     else if (words[0] != '\0') {
         putchar('(');
