@@ -49,7 +49,7 @@ $(COMPLETION): $(BUILD)/completion.%: $(BUILD)/gradgate
 	@$< help --completion $* > $@
 
 # pcfiledir: the folder of the file itself, so that a moved prefix is found.
-$(BUILD)/gradgate.pc: Makefile scripts/install.mk
+$(BUILD)/gradgate.pc: scripts/install.mk $(BUILD)/build_identity.h
 	@{ echo 'prefix=$${pcfiledir}/$(shell echo $(LIBDIR)/pkgconfig | sed 's|[^/]*|..|g')'; \
 	echo 'libdir=$${prefix}/$(LIBDIR)'; \
 	echo 'includedir=$${prefix}/include'; \
@@ -60,7 +60,7 @@ $(BUILD)/gradgate.pc: Makefile scripts/install.mk
 	echo 'Version: $(VERSION)'; \
 	echo 'Cflags: -I$${includedir}'; \
 	echo 'Libs: -L$${libdir} -lgradgate'; \
-	echo 'Libs.private: $(LIBS)'; } > $@
+	echo 'Libs.private: $(LIBS)$(if $(filter 1,$(CUDA)), -lstdc++)'; } > $@
 
 install: all lib $(BUILD)/gradgate.1 $(COMPLETION) $(BUILD)/gradgate.pc
 	@echo "  install $(root)"
