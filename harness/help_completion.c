@@ -55,7 +55,7 @@ static void fixed_words(const char *value, char *words, size_t size)
 {
     size_t used = 0;
     words[0] = '\0';
-    if (strcmp(value, "DEVICE") == 0) value = "host|cuda|cuda:0";
+    if (strcmp(value, "DEVICE") == 0) value = "host|cuda|cuda:0|cuda:all";
     if (!islower((unsigned char)value[0])) return;
     for (; *value && used + 1 < size; value++) words[used++] = *value == '|' ? ' ' : *value;
     words[used] = '\0';

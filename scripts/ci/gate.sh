@@ -21,35 +21,35 @@ baseline=${GRADGATE_BASELINE:-}
 command -v "$gradgate" >/dev/null || { echo "gate.sh: no program '$gradgate'" >&2; exit 3; }
 mkdir -p "$out" || exit 3
 # nothing of an earlier run may be taken for this one's
-for form in json xml html md; do rm -f "$out/report.$form" "$out/gate.$form"; done
+for form in json json.journal xml html md; do rm -f "$out/report.$form" "$out/gate.$form"; done
 
 # worse A B: failed, then bad input, then not verified, then passed. A signal is no verdict.
 rank() { case $1 in 0) echo 0 ;; 3) echo 2 ;; 1) echo 3 ;; *) echo 1 ;; esac; }
 worse() { if [ "$(rank "$1")" -ge "$(rank "$2")" ]; then echo "$1"; else echo "$2"; fi; }
 
-annotations=""
-[ "${GITHUB_ACTIONS:-}" = true ] && annotations="--annotations github"
-source=""
-[ -n "$annotations" ] && [ -n "${GRADGATE_SOURCE:-}" ] && source="--source $GRADGATE_SOURCE"
+# annotate COMMAND...: with the lines that GitHub shows at a file, where that is the server.
+annotate() {
+    if [ "${GITHUB_ACTIONS:-}" = true ]; then
+        "$@" --annotations github ${GRADGATE_SOURCE:+--source "$GRADGATE_SOURCE"}
+    else "$@"; fi
+}
 
 "$gradgate" run --suite "$GRADGATE_SUITE" --kernel "$GRADGATE_KERNEL" \
     --device "${GRADGATE_DEVICE:-host}" --out "$out/report.json" "$@"
 code=$?
 if [ ! -f "$out/report.json" ]; then
     [ "$code" -gt 3 ] || [ "$code" -eq 0 ] && code=2
-    [ -z "$annotations" ] ||
+    [ "${GITHUB_ACTIONS:-}" != true ] ||
         echo "::error title=gradgate::no report: the run of $GRADGATE_KERNEL ended with $code"
     exit "$code"
 fi
-# shellcheck disable=SC2086
-"$gradgate" report "$out/report.json" --junit "$out/report.xml" --html "$out/report.html" \
-    --markdown="$out/report.md" $annotations $source
+annotate "$gradgate" report "$out/report.json" --junit "$out/report.xml" \
+    --html "$out/report.html" --markdown="$out/report.md"
 code=$(worse "$code" $?)
 if [ -n "$baseline" ]; then
-    # shellcheck disable=SC2086
-    "$gradgate" gate "$out/report.json" --baseline "$baseline" \
+    annotate "$gradgate" gate "$out/report.json" --baseline "$baseline" \
         ${GRADGATE_BITS:+--bits "$GRADGATE_BITS"} --json "$out/gate.json" \
-        --junit "$out/gate.xml" --markdown "$out/gate.md" $annotations $source
+        --junit "$out/gate.xml" --markdown "$out/gate.md"
     code=$(worse "$code" $?)
 fi
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
