@@ -86,7 +86,7 @@ install: all lib $(BUILD)/gradgate.1 $(COMPLETION) $(BUILD)/gradgate.pc
 	@install -m 644 $(BUILD)/completion.fish \
 	    $(root)/share/fish/vendor_completions.d/gradgate.fish
 	@install -m 644 scripts/tutorial.md $(data)
-	@cd scripts && for folder in ci examples peers; do \
+	@cd scripts && for folder in ci examples peers slurm; do \
 	    [ -d $$folder ] || continue; \
 	    find $$folder -type f ! -name '*.so' ! -name '*.o' ! -name '*.pyc' \
 	        -exec install -D -m 644 {} $(data)/{} \; ; \
