@@ -106,7 +106,7 @@ unit: $(BUILD)/unit
 	LSAN_OPTIONS=suppressions=scripts/lsan.supp $(BUILD)/unit --timeout 300 $(UNIT_FLAGS)
 
 PLANTED := $(BUILD)/planted/gradgate $(BUILD)/planted/uncompensated
-test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so \
+test: all unit stage $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim.so \
     $(if $(shell command -v mpicc 2>/dev/null),$(BUILD)/planted/ranks)
 	sh harness/command_test.sh $(BUILD)
 	sh harness/case_test.sh $(BUILD)
@@ -120,7 +120,6 @@ test: all unit $(PLANTED) $(BUILD)/planted/breaking $(BUILD)/harness/memory_shim
 	sh harness/scarce_test.sh $(BUILD)
 	sh harness/kill_test.sh $(BUILD)
 	sh harness/ci_test.sh $(BUILD)
-	@$(MAKE) install BUILD=$(BUILD) CUDA=$(CUDA) DESTDIR=$(abspath $(BUILD))/stage PREFIX=/opt/gradgate
 	sh harness/install_test.sh $(BUILD)
 
 # Preloaded by tests, to refuse memory.

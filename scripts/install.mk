@@ -15,7 +15,7 @@ COMPLETION := $(addprefix $(BUILD)/completion.,bash zsh fish)
 root = $(DESTDIR)$(PREFIX)
 data = $(root)/share/gradgate
 
-.PHONY: lib install uninstall
+.PHONY: lib install stage uninstall
 lib: $(SHARED) $(ARCHIVE)
 
 # The functions that the header marks GG_API, one a line.
@@ -92,6 +92,11 @@ install: all lib $(BUILD)/gradgate.1 $(COMPLETION) $(BUILD)/gradgate.pc
 	        -exec install -D -m 644 {} $(data)/{} \; ; \
 	done
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig 2>/dev/null || true
+
+# For harness/install_test.sh.
+stage: override DESTDIR = $(abspath $(BUILD))/stage
+stage: override PREFIX = /opt/gradgate
+stage: install
 
 uninstall:
 	rm -f $(root)/bin/gradgate $(root)/$(LIBDIR)/libgradgate.a \
