@@ -7,6 +7,7 @@
 #include "harness/candidate.h"
 #include "harness/exec.h"
 #include "harness/environment.h"
+#include "harness/progress.h"
 #include "harness/trial.h"
 #include "reference/parallel.h"
 
@@ -255,14 +256,30 @@ static void run_case(setup *s, int index)
     snprintf(c->reason, sizeof c->reason, "%s", gg_message());
 }
 
+static bool chosen(const gg_budget_options *o, const gg_case *what)
+{
+    return o->glob == NULL || gg_case_matches(what, o->glob);
+}
+
 static gg_status run_cases(const gg_budget_options *o, setup *s)
 {
+    gg_case_record seen = {.index = 0}; /* its verdict is all that is shown */
     gg_budget *b = s->budget;
+    gg_progress progress;
+    int count = 0;
+    for (int i = 0; i < s->suite->count; i++) count += chosen(o, &s->suite->cases[i]);
     double start = gg_seconds();
     b->cases = calloc((size_t)s->suite->count, sizeof *b->cases);
     if (b->cases == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the cases of a budget");
-    for (int i = 0; i < s->suite->count; i++)
-        if (o->glob == NULL || gg_case_matches(&s->suite->cases[i], o->glob)) run_case(s, i);
+    gg_progress_start(&progress, count);
+    for (int i = 0; i < s->suite->count; i++) {
+        if (!chosen(o, &s->suite->cases[i])) continue;
+        run_case(s, i);
+        const char *reason = b->cases[b->case_count - 1].reason;
+        seen.verdict = reason[0] != '\0' ? GG_NOT_VERIFIED : GG_PASSED;
+        gg_progress_step(&progress, &seen);
+    }
+    gg_progress_end(&progress);
     gg_environment_time(b->made.place.finished);
     b->made.place.seconds = gg_seconds() - start;
     if (b->case_count > 0) return GG_OK;

@@ -30,12 +30,15 @@ link() {
 seeds() { # of each parser, from committed suites and from reports made of them
     mkdir -p "$fuzz/seeds" && cd "$fuzz/seeds" || return 1
     mkdir -p cases/suite reports/journal harness/report harness/golden harness/bench_peers \
-        harness/command reports/safetensors
+        harness/command reports/safetensors reports/budget_read
     cp "$here"/cases/suites/*.json cases/suite
     gradgate=$(cd "$here" && cd "$build" && pwd)/gradgate
     run="$gradgate run --device host --certify 0 --threads 1"
     $run --suite linear60 --kernel plain --case 'normal-M1-N3-K15-s000' --out l >/dev/null
     $run --suite smoke600 --kernel turbo --case 'normal-N24-D16-s000' --out a >/dev/null
+    $gradgate budget --suite smoke600 --kernel turbo --case 'normal-N24-D16-s00[01]' \
+        --ablate none --threads 1 --out b >/dev/null
+    sed 's/^ *//' b | tr -d '\n' >reports/budget_read/b
     gzip -c l >harness/report/l.gz
     for r in l a; do sed 's/^ *//' $r | tr -d '\n' >harness/report/$r; done
     for r in l a; do $gradgate golden $r --out harness/golden/$r >/dev/null; done
