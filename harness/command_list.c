@@ -8,6 +8,7 @@
 #include "cases/suite.h"
 #include "harness/backend.h"
 #include "harness/commands.h"
+#include "harness/levels.h"
 #include "harness/plugin.h"
 #include "harness/relations.h"
 #include "kernels/mutant.h"
@@ -93,7 +94,10 @@ static void list_checks(void)
            "guard        the kernel wrote nothing past the end of an output\n"
            "scratch      nor past its saved tensors and workspace, nor before what it was given\n"
            "golden       the bits are those of the card that made the golden file\n"
-           "and on suites with relations (cases/README.md):\n"
+           "levels of determinism, when asked for (gradgate determinism, run --levels):\n");
+    for (int l = 0; l < GG_LEVELS; l++)
+        printf("%-12s %s\n", gg_level_name((gg_level)l), gg_level_summary((gg_level)l));
+    printf("and on suites with relations (cases/README.md):\n"
            "wanted       every subset of wanted gradients, and forward alone, give the same bits\n"
            "views        byte offsets and strides change no bit, or the call is declined\n"
            "slice        bits of an independent index do not depend on the others\n"

@@ -84,7 +84,13 @@ static const char determinism[] =
     "\n"
     "Outputs, saved tensors and workspace are filled with another poison before each run, so a\n"
     "kernel that reads what it did not write differs. One changed bit fails the case; the table\n"
-    "says where it was first seen, both values and their distance in ulps.\n";
+    "says where it was first seen, both values and their distance in ulps.\n"
+    "\n"
+    "'gradgate determinism' and --levels measure more conditions, each apart ('gradgate list\n"
+    "checks' names them). A level fails when bits differ from those of a run that had the device\n"
+    "to itself. It passes only when a control, a kernel whose sums have no fixed order, differed\n"
+    "under the same condition, and, under load, when the load really ran beside the kernel; else\n"
+    "it is not verified. Fresh processes are at most 20 a case on the host, 5 on a GPU.\n";
 
 static const char ablation[] =
     "A kernel may have features that can be switched off, such as compensation. Each case is\n"

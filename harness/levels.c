@@ -95,13 +95,18 @@ static gg_status compare(const gg_subject *s, int k, void *const *outputs, bool 
     return GG_OK;
 }
 
+static int most_processes(const gg_plan *plan)
+{
+    return plan->backend->device == kDLCPU ? GG_PROCESS_RUNS : GG_PROCESS_RUNS_CUDA;
+}
+
 /* Runs of a level beside the reference. */
 static int runs_of(const gg_plan *plan, gg_level level)
 {
     int most = plan->level_runs < 2 ? 1 : plan->level_runs - 1;
-    int processes = plan->backend->device == kDLCPU ? GG_PROCESS_RUNS : GG_PROCESS_RUNS_CUDA;
     if (level == GG_LEVEL_TWIN) return 1;
-    return level == GG_LEVEL_PROCESS && most > processes ? processes : most;
+    if (level == GG_LEVEL_PROCESS && most > most_processes(plan)) return most_processes(plan);
+    return most;
 }
 
 /* Seconds of some runs, and of those the ones shared with the load. */
@@ -167,11 +172,17 @@ static gg_status try_kernel(gg_subject *s, gg_level level, gg_level_record *reco
     return GG_OK;
 }
 
-/* The control has as many runs as the kernel had, and stops when it has differed. */
+/* The control has as many runs as the kernel had, or a few more where those were few: its
+ * order is drawn by chance, and can come twice. It stops when it has differed. */
+enum { CONTROL_RUNS = 20 };
+
 static gg_status try_control(gg_subject *s, gg_level level, gg_level_record *record)
 {
-    int runs = record->runs - 1;
+    int runs = record->runs - 1, least = CONTROL_RUNS;
     bool differs = false;
+    if (level == GG_LEVEL_TWIN) least = 1; /* its reference is compared, once */
+    if (level == GG_LEVEL_PROCESS) least = most_processes(&s->plan);
+    if (runs < least) runs = least;
     for (int k = 1; k <= runs && !differs; k++) {
         void *const *outputs;
         GG_TRY(levels[level].run(s, k, &outputs));
