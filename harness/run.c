@@ -149,14 +149,15 @@ static gg_status run_suite(const gg_run_options *options, const gg_suite *suite,
     return status;
 }
 
-/* A device can break for good, and a foreign kernel can do anything, but for a command,
- * which is another process already. */
+/* A device can break for good, and a foreign kernel can do anything. A command is another
+ * process already: with one device to share, it needs no other. */
 bool gg_run_is_isolated(const gg_run_options *options)
 {
+    bool several = strcmp(options->device, "cuda:all") == 0 || strchr(options->device, ',');
     if (options->argv == NULL) return false;
-    if (options->mpi || options->workers > 0) return true;
-    return !gg_exec_named(options->kernel) &&
-           (strcmp(options->device, "host") != 0 || gg_plugin_named(options->kernel));
+    if (options->mpi || options->workers > 0 || several) return true;
+    return !gg_exec_named(options->kernel) && (strcmp(options->device, "host") != 0 ||
+                                               gg_plugin_named(options->kernel));
 }
 
 static gg_status run_isolated(const gg_run_options *options, gg_run_record *run)
