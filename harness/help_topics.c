@@ -104,6 +104,27 @@ static const char ablation[] =
     "--ablate FEATURE chooses the feature, --ablate none leaves the pair out. 'gradgate gate'\n"
     "fails a report that lost a benefit which its baseline had.\n";
 
+static const char scale[] =
+    "On a GPU, and for a shared object, the cases run in a process of their own. A kernel that\n"
+    "crashes, ends its process, or gives no answer within --timeout fails the case that it was\n"
+    "running; a process that somebody else killed leaves it not verified. A new process goes on\n"
+    "with the next case. After 20 in a row the rest is not verified.\n"
+    "\n"
+    "Whoever is free gets the next case:\n"
+    "    run --device cuda:all                all GPUs of the host; cuda:0,2 takes two\n"
+    "    run --workers 4                      four processes on the host\n"
+    "    mpirun -n 8 gradgate run --mpi --device cuda ...\n"
+    "                                         a GPU a rank (built with make MPI=1)\n"
+    "    run --shard 3/8, then merge          no connection at all; scripts/slurm/array.sbatch\n"
+    "The report names the devices and says which ran each case; all else in it is as if one\n"
+    "had run alone. Every twentieth case, and at least six, run on each device: other bits fail\n"
+    "the case in the check 'across'.\n"
+    "\n"
+    "When a rank of an MPI job dies, mpirun ends the job; finished cases are in the journal, and\n"
+    "--resume goes on. With 'mpirun --enable-recovery' Open MPI lets the others work on and only\n"
+    "the rank's case is lost, but mpirun then exits with 0 whatever happened: take the verdict\n"
+    "from 'gradgate report FILE'.\n";
+
 static const char ci[] =
     "    gradgate run --suite smoke600 --kernel turbo --device host --out new.json\n"
     "    gradgate gate new.json --baseline baseline.json --markdown summary.md\n"
@@ -136,6 +157,7 @@ const gg_topic gg_topics[] = {
     {"verdicts", "passed, failed, not verified, and the figures behind them", verdicts},
     {"determinism", "equal bits, and how strong the claim is", determinism},
     {"ablation", "what a precision trick is worth", ablation},
+    {"scale", "crashes, several GPUs, MPI, Slurm", scale},
     {"ci", "a gate in continuous integration", ci},
     {"exit-codes", "what the program returns", exit_codes},
     {"files", "where suites, reports and journals are", files},
