@@ -313,6 +313,16 @@ Test(gate, loosened_limit_needs_a_reason)
     expect(false, GG_RULE_LIMITS, GG_FAILED);
 }
 
+/* The cases say that nothing was judged by it; nothing was loosened. */
+Test(gate, limit_that_neither_states_is_not_loosened)
+{
+    was.limits[0].gauge_p99 = is.limits[0].gauge_p99 = (double)NAN;
+    expect(false, GG_RULE_LIMITS, GG_PASSED);
+    gg_gate_free(&gate);
+    is.limits[0].gauge_p99 = 0.2;
+    expect(false, GG_RULE_LIMITS, GG_PASSED);
+}
+
 /* The limit of FP32 outputs is in their checks alone; loosening it shows all the same. */
 Test(gate, loosened_fp32_limit_needs_a_reason)
 {
