@@ -129,6 +129,19 @@ static void right_tile(const gg_page *page)
          answer, basis);
 }
 
+/* The worst level of determinism, in words; NULL when none was asked for. */
+static const gg_level_row *worst_level(const gg_summary *s)
+{
+    const gg_level_row *worst = NULL;
+    for (int i = 0; i < s->level_count; i++) {
+        const gg_level_row *row = &s->levels[i];
+        if (!worst || row->failed > worst->failed ||
+            (worst->failed == 0 && row->failed == 0 && row->unverified > worst->unverified))
+            worst = row;
+    }
+    return worst;
+}
+
 static void bits_tile(const gg_page *page)
 {
     int repeated = 0, identical = 0, runs = 0;
@@ -154,10 +167,16 @@ static void bits_tile(const gg_page *page)
     else
         snprintf(basis, sizeof basis, "%d cases differed within %d runs; promised: %s",
                  repeated - identical, runs, page->run->promise);
+    const gg_level_row *level = worst_level(page->summary);
+    bool fails = level && level->failed > 0, open = level && level->unverified > 0;
+    if (equal && (fails || open)) /* they say more than a few runs in a row */
+        snprintf(basis, sizeof basis, "level %s: %d of %d cases failed, %d not verified; "
+                 "promised: %s", level->name, level->failed, level->cases, level->unverified,
+                 page->run->promise);
     tile(page, "Same bits?",
-         !repeated ? "open"
-         : equal   ? "passed"
-                   : "failed",
+         fails || (repeated && !equal) ? "failed"
+         : !repeated || open           ? "open"
+                                       : "passed",
          repeated ? answer : "no case ran twice", basis);
 }
 
