@@ -167,6 +167,20 @@ echo "every planted fault is caught, no honest kernel is accused, and both can f
 refuses 3 "--control takes" selftest --control nothing
 refuses 3 "is not an option of selftest" selftest extra
 exits 0 selftest --list
+grep '^|' "$here/harness/README.md" >"$work/table"
+if cmp -s "$work/table" "$work/out"; then ok; else
+    no "harness/README.md is not what selftest --list prints: $(diff "$work/table" "$work/out" | head -3)"
+fi
+echo "planted faults by name, and what they say of the limits"
+refuses 3 "no planted fault 'none_such'" run --suite selftest --kernel mutant:none_such
+refuses 3 "calibrate takes reports" calibrate
+refuses 3 "nosuch.json" calibrate nosuch.json
+exits 1 run --suite selftest --case 'sharp-R3-N40-D16-*' --kernel mutant:s_tf32 --out s_tf32.json
+exits 2 calibrate once.json s_tf32.json # many limits reject no fault, since there is but one
+if grep -q 'rmse .* s_tf32; ' "$work/out" && grep -q 'NO FAULT IS REJECTED' "$work/out"; then ok
+else no "calibrate does not name the fault: $(head -20 "$work/out")"; fi
+exits 0 calibrate once.json
+exits 1 report s_tf32.json
 exits 0 selftest --json selftest.json
 if grep -q '"verdict": "passed"' "$work/selftest.json" && ! grep -q SURVIVED "$work/out"
 then ok; else no "the self-test does not say what it found: $(tail -3 "$work/out")"; fi

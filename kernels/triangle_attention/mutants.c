@@ -210,12 +210,25 @@ static const gg_mutant mutants[] = {
     {"offset_ignored", "K7", "byte_offset is not added", "normal-R3-N17-*", "views",
      BY(.forward = gg_ta_offset_ignored_forward,
         .backward = gg_ta_offset_ignored_backward)},
+    {"dout_strides_ignored", "K7", "a strided dout is read as o lies: dense",
+     "normal-R3-N17-*", "views", BY(.supports = gg_ta_takes_any_strides,
+     .forward = gg_ta_dense_dout_forward, .backward = gg_ta_dense_dout_backward)},
+    {"v_with_strides_of_k", "K7", "v is read with the strides of k", "normal-R3-N17-*",
+     "views", BY(.supports = gg_ta_takes_any_strides, .forward = gg_ta_v_as_k_forward,
+     .backward = gg_ta_v_as_k_backward)},
     {"dout_stride_0", "K7", "dout of query 0 is read for all queries", "normal-R3-N17-*",
      "gauge_max", BY(SLIP(DOUT_OF_QUERY_0))},
 
     {"offset_32_bits", "K8", "byte offsets of a strided input wrap at 4 GiB",
      "normal-R3-N17-D16-*", "views", BY(.supports = gg_ta_takes_any_strides,
      .forward = gg_ta_gather32_forward, .backward = gg_ta_gather32_backward)},
+
+    {"offset_31_bits", "K8", "byte offsets of a strided input wrap at 2 GiB",
+     "normal-R3-N17-D16-*", "views", BY(.supports = gg_ta_takes_any_strides,
+     .forward = gg_ta_gather31_forward, .backward = gg_ta_gather31_backward)},
+    {"elements_31_bits", "K8", "element offsets of a strided input wrap at 2^31",
+     "normal-R3-N17-D16-*", "views", BY(.supports = gg_ta_takes_any_strides,
+     .forward = gg_ta_elements31_forward, .backward = gg_ta_elements31_backward)},
 
     {"tail_unwritten", "K9", "dq of the last, ragged 16 queries is not stored",
      "normal-R3-N17-*", "written", BY(BACKWARD(DQ, gg_ta_tail_unwritten))},
@@ -281,6 +294,8 @@ static const gg_mutant mutants[] = {
     {"by_head_count", "K12", "the order of dq's sum depends on the number of heads",
      "normal-R3-N70-*", "slice", BY(HEAD(gg_ta_head_by_head_count))},
 
+    {"by_batch_count", "K12", "the order of dq's sum depends on the number of batches",
+     "normal-R1-N70-*", "slice", BY(HEAD(gg_ta_head_by_batch_count))},
     {"other_kernel", "K12", "another backend runs under this name: naive, as right, with "
      "other bits", "normal-R3-N70-*", "golden", BY(.forward = gg_ta_other_kernel_forward,
      .backward = gg_ta_other_kernel_backward)},

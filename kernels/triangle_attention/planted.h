@@ -53,7 +53,7 @@ void gg_ta_gradient_of_p16(const gg_gradient_row *row, size_t n);
 gg_ta_head gg_ta_head_no_last_row, gg_ta_head_first_row_twice, gg_ta_head_last_writer;
 gg_ta_head gg_ta_head_row_sum_bf16, gg_ta_head_no_last_chunk, gg_ta_head_rows_rotated;
 gg_ta_head gg_ta_head_by_row_parity, gg_ta_head_by_row_count, gg_ta_head_by_head_count;
-gg_ta_head gg_ta_head_tiles_rotated;
+gg_ta_head gg_ta_head_tiles_rotated, gg_ta_head_by_batch_count;
 
 /* planted_values.c: outputs changed after the twin */
 int gg_ta_zeros(const gg_call *call);
@@ -102,10 +102,14 @@ int gg_ta_strides_ignored_forward(const gg_call *call);
 int gg_ta_strides_ignored_backward(const gg_call *call);
 int gg_ta_offset_ignored_forward(const gg_call *call);
 int gg_ta_offset_ignored_backward(const gg_call *call);
-int gg_ta_gather_forward(const gg_call *call);
-int gg_ta_gather_backward(const gg_call *call);
-int gg_ta_gather32_forward(const gg_call *call);
-int gg_ta_gather32_backward(const gg_call *call);
+int gg_ta_gather_forward(const gg_call *call), gg_ta_gather_backward(const gg_call *call);
+int gg_ta_gather32_forward(const gg_call *call), gg_ta_gather32_backward(const gg_call *call);
+int gg_ta_gather31_forward(const gg_call *call), gg_ta_gather31_backward(const gg_call *call);
+int gg_ta_elements31_forward(const gg_call *call);
+int gg_ta_elements31_backward(const gg_call *call);
+int gg_ta_dense_dout_forward(const gg_call *call);
+int gg_ta_dense_dout_backward(const gg_call *call);
+int gg_ta_v_as_k_forward(const gg_call *call), gg_ta_v_as_k_backward(const gg_call *call);
 
 /* planted_inputs.c: inputs changed before the twin sees them, and outputs cut short */
 int gg_ta_operands_short_forward(const gg_call *call);

@@ -74,8 +74,13 @@ int gg_ta_offset_ignored_backward(const gg_call *call)
     return gg_ta_planted_backward(&c.call);
 }
 
-/* Copies a strided tensor to a dense one, with byte offsets of `mask`'s width. */
-static int gather_one(DLTensor *t, uint64_t mask)
+/* How wide offsets into a strided tensor are: of bytes, and of elements. */
+typedef struct width {
+    uint64_t bytes, elements;
+} width;
+
+/* Copies a strided tensor to a dense one, with offsets that wide. */
+static int gather_one(DLTensor *t, width wide)
 {
     size_t size = t->dtype.bits / 8u, count = 1;
     for (int i = 0; i < t->ndim; i++) count *= (size_t)t->shape[i];
@@ -89,7 +94,8 @@ static int gather_one(DLTensor *t, uint64_t mask)
             offset += rest % (size_t)t->shape[i] * (uint64_t)t->strides[i] * size;
             rest /= (size_t)t->shape[i];
         }
-        memcpy(to + at * size, from + (offset & mask), size);
+        offset = (offset / size & wide.elements) * size & wide.bytes;
+        memcpy(to + at * size, from + offset, size);
     }
     t->data = to;
     t->strides = NULL;
@@ -97,14 +103,17 @@ static int gather_one(DLTensor *t, uint64_t mask)
     return 0;
 }
 
-static int gather(const gg_call *call, uint64_t mask, int (*run)(const gg_call *call))
+/* `spoil`, when there is one, changes how the inputs are seen first. */
+static int gather(const gg_call *call, width wide, void (*spoil)(copied *c),
+                  int (*run)(const gg_call *call))
 {
     copied c;
     copy_call(call, &c);
+    if (spoil) spoil(&c);
     int error = 0, made[INPUTS] = {0};
     for (int i = 0; i < INPUTS && !error; i++) {
         if (!c.inputs[i] || !c.tensor[i].strides) continue;
-        error = gather_one(&c.tensor[i], mask);
+        error = gather_one(&c.tensor[i], wide);
         made[i] = !error;
     }
     if (!error) error = run(&c.call);
@@ -113,25 +122,34 @@ static int gather(const gg_call *call, uint64_t mask, int (*run)(const gg_call *
     return error;
 }
 
-int gg_ta_gather_forward(const gg_call *call)
+static const width full = {UINT64_MAX, UINT64_MAX}, bytes32 = {UINT32_MAX, UINT64_MAX},
+                   bytes31 = {INT32_MAX, UINT64_MAX}, elements31 = {UINT64_MAX, INT32_MAX};
+
+enum { K = 1, V = 2, DOUT = 4 };
+
+static void forget_dout(copied *c) { c->tensor[DOUT].strides = NULL; }
+
+static void v_as_k(copied *c)
 {
-    return gather(call, UINT64_MAX, gg_ta_planted_forward);
+    if (c->tensor[V].strides) c->tensor[V].strides = c->tensor[K].strides;
 }
 
-int gg_ta_gather_backward(const gg_call *call)
-{
-    return gather(call, UINT64_MAX, gg_ta_planted_backward);
-}
+#define GATHER(name, width_, spoil)                                                    \
+    int gg_ta_##name##_forward(const gg_call *call)                                    \
+    {                                                                                  \
+        return gather(call, width_, spoil, gg_ta_planted_forward);                     \
+    }                                                                                  \
+    int gg_ta_##name##_backward(const gg_call *call)                                   \
+    {                                                                                  \
+        return gather(call, width_, spoil, gg_ta_planted_backward);                    \
+    }
 
-int gg_ta_gather32_forward(const gg_call *call)
-{
-    return gather(call, UINT32_MAX, gg_ta_planted_forward);
-}
-
-int gg_ta_gather32_backward(const gg_call *call)
-{
-    return gather(call, UINT32_MAX, gg_ta_planted_backward);
-}
+GATHER(gather, full, NULL)
+GATHER(gather32, bytes32, NULL)
+GATHER(gather31, bytes31, NULL)
+GATHER(elements31, elements31, NULL)
+GATHER(dense_dout, full, forget_dout)
+GATHER(v_as_k, full, v_as_k)
 
 /* What a cheat keeps of the first call with an input at `where`. */
 typedef struct kept {

@@ -64,6 +64,8 @@ HEAD(gg_ta_head_by_row_count)
     in_one_chain(twin, s, b, r, h, slab, twin->call.R % 2 == 0);
 }
 
+HEAD(gg_ta_head_by_batch_count) { in_one_chain(twin, s, b, r, h, slab, twin->call.B == 1); }
+
 HEAD(gg_ta_head_by_head_count) { in_one_chain(twin, s, b, r, h, slab, twin->call.H == 1); }
 
 /* dq's key tiles added in one chain or in parts, by turns: a split chosen at run time. */
