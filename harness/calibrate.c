@@ -8,6 +8,7 @@
 #include "harness/candidate.h"
 #include "harness/rejudge.h"
 #include "kernels/mutant.h"
+#include "reports/report.h"
 
 /* Room for one more element, zeroed; NULL without memory, and nothing is lost. */
 static void *grow(void *rows, int count, size_t size)
@@ -159,6 +160,21 @@ static const char *base_of(const gg_run_record *run, const char *name)
     return NULL;
 }
 
+static gg_status add_evidence(gg_calibration *c, const gg_run_record *run)
+{
+    uint64_t evidence;
+    GG_TRY(gg_report_evidence(run, &evidence));
+    for (int i = 0; i < c->evidence_count; i++)
+        if (c->evidence[i] == evidence)
+            return gg_fail(GG_BAD_INPUT, "the report of %s on %s comes twice: give it once",
+                           run->kernel, run->suite);
+    uint64_t *more = grow(c->evidence, c->evidence_count, sizeof *more);
+    if (more == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the evidence of the limits");
+    c->evidence = more;
+    more[c->evidence_count++] = evidence;
+    return GG_OK;
+}
+
 gg_status gg_calibration_add(gg_calibration *c, gg_run_record *run)
 {
     gg_rejudgement outcome;
@@ -172,6 +188,7 @@ gg_status gg_calibration_add(gg_calibration *c, gg_run_record *run)
                            "list mutants'", name);
         snprintf(run->kernel, sizeof run->kernel, "%s", base);
     }
+    GG_TRY(add_evidence(c, run));
     GG_TRY(gg_rejudge(run, &outcome));
     bool good = fault ? add_fault(c, run, name) : add_honest(c, run);
     c->mutants += fault;
@@ -210,6 +227,7 @@ void gg_calibration_free(gg_calibration *c)
     free(c->families);
     free(c->honest);
     free(c->unseen);
+    free(c->evidence);
     *c = (gg_calibration){.limit_count = 0};
 }
 

@@ -45,11 +45,14 @@ typedef struct gg_calibration {
     gg_family_row *families;
     gg_honest_row *honest;
     gg_unseen_row *unseen;
+    uint64_t *evidence;         /* of every report */
+    int evidence_count;
     int limit_count, family_count, honest_count, unseen_count;
     int mutants;                /* reports of planted faults */
 } gg_calibration;
 
-/* Adds a report; the run is judged again on the way. */
+/* Adds a report; the run is judged again on the way. GG_BAD_INPUT when its evidence is that
+ * of an earlier one: equal runs are no more evidence than one. */
 gg_status gg_calibration_add(gg_calibration *c, gg_run_record *run);
 void gg_calibration_free(gg_calibration *c);
 

@@ -74,6 +74,9 @@ Test(calibrate, honest_beyond_the_limit_fails)
 {
     gg_calibration c = {.limit_count = 0};
     add(&c, "turbo", 1.5);
+    gg_run_record again = make_run("turbo", 1.5);
+    cr_expect_eq(gg_calibration_add(&c, &again), GG_BAD_INPUT); /* no evidence twice */
+    gg_run_free(&again);
     add(&c, "turbo", 40);
     cr_expect_eq(c.honest[0].verdicts[GG_FAILED], 1);
     cr_expect_str_eq(c.honest[0].first, "normal-N24");

@@ -49,6 +49,8 @@ static int time_kernels(int argc, char **argv)
     gg_bench_options o = {.device = "host", .reps = 15};
     gg_bench bench = {.case_count = 0};
     gg_status status = parse(argc, argv, &o);
+    if (status == GG_OK && o.out != NULL) status = gg_file_check(o.out, "bench");
+    if (status == GG_OK && o.markdown != NULL) status = gg_file_check(o.markdown, "bench");
     if (status == GG_OK) status = gg_bench_run(&o, NULL, &bench);
     int code = GG_EXIT_NOT_VERIFIED;
     if (status == GG_OK) {

@@ -178,6 +178,7 @@ static int try_harness(int argc, char **argv)
     gg_selftest result = {.count = 0};
     gg_status status = parse(argc, argv, &r);
     if (status == GG_OK && r.list) return list();
+    if (status == GG_OK && r.json != NULL) status = gg_file_check(r.json, "self-test");
     if (status == GG_OK)
         status = gg_backend_open(r.device, r.threads > 0 ? r.threads : gg_processors(),
                                  &backend);

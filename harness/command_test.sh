@@ -180,6 +180,21 @@ exits 2 calibrate once.json s_tf32.json # many limits reject no fault, since the
 if grep -q 'rmse .* s_tf32; ' "$work/out" && grep -q 'NO FAULT IS REJECTED' "$work/out"; then ok
 else no "calibrate does not name the fault: $(head -20 "$work/out")"; fi
 exits 0 calibrate once.json
+refuses 3 "comes twice" calibrate once.json once.json
+echo "evidence is not written over, and files are tried before hours of work"
+cp "$work/once.json" "$work/kept.json"
+gzip -k "$work/kept.json"
+refuses 3 "is a report" golden kept.json --out kept.json
+refuses 3 "is a report" report kept.json --html kept.json
+refuses 3 "is a report" report kept.json --junit kept.json.gz
+refuses 3 "cannot be created" selftest --json /nonexistent/x
+refuses 3 "cannot be created" bench --suite probes --kernel turbo --out /nonexistent/x
+if cmp -s "$work/once.json" "$work/kept.json"; then ok; else no "a report was written over"; fi
+(cd "$work" && "$gradgate" $run --suite smoke600 --case '*-N24-*-s000' --out shut.json >&- 2>&-)
+code=$?
+if [ $code -eq 3 ] && "$gradgate" report "$work/shut.json" >/dev/null; then ok; else
+    no "with standard output closed: exit $code"
+fi
 exits 1 report s_tf32.json
 exits 0 selftest --json selftest.json
 if grep -q '"verdict": "passed"' "$work/selftest.json" && ! grep -q SURVIVED "$work/out"

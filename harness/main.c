@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gradgate: the command line. The only place that ends the process. */
+#include <fcntl.h>
 #include <gmp.h>
 #include <poll.h>
 #include <signal.h>
@@ -79,8 +80,18 @@ static void wide_free(void *memory, size_t bytes)
     free(memory);
 }
 
+/* A closed standard stream must not become a report or journal that somebody prints into:
+ * its number is taken, the wrong way round, so that using it still fails. */
+static void hold_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    hold_streams();
     mp_set_memory_functions(wide_alloc, wide_realloc, wide_free);
     gg_fresh_allow();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of the write, like a full disk */

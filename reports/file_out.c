@@ -96,6 +96,41 @@ bool gg_file_is_lost_link(const char *path)
     return stat(path, &there) != 0 && lstat(path, &there) == 0 && S_ISLNK(there.st_mode);
 }
 
+/* A report of ours, or a gzip file, which we never write. */
+static bool is_evidence(const char *path)
+{
+    static const char report[] = "{\n \"reportFormat\": \"CTRF\"";
+    char head[sizeof report - 1] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, head, sizeof head);
+    if (fd >= 0) close(fd);
+    return (got == (ssize_t)sizeof head && memcmp(head, report, sizeof head) == 0) ||
+           (got >= 2 && memcmp(head, "\x1f\x8b", 2) == 0);
+}
+
+static gg_status refuse_evidence(const gg_target *target)
+{
+    if (strcmp(target->what, "report") == 0 || !is_evidence(target->path)) return GG_OK;
+    return gg_fail(GG_BAD_INPUT, "%s %s: is a report or packed; name another file, or remove it",
+                   target->what, target->path);
+}
+
+gg_status gg_file_check(const char *path, const char *what)
+{
+    gg_target target = {path, what, NULL, NULL};
+    struct stat there;
+    bool exists = stat(path, &there) == 0;
+    if (exists && S_ISDIR(there.st_mode)) return io_fault(&target, "cannot be written", EISDIR);
+    if (exists) GG_TRY(refuse_evidence(&target));
+    if (exists)
+        return access(path, W_OK) == 0 ? GG_OK : io_fault(&target, "cannot be written", errno);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return io_fault(&target, "cannot be created", errno);
+    close(fd);
+    unlink(path);
+    return GG_OK;
+}
+
 gg_status gg_file_write(const char *path, const char *what, gg_file_fill fill,
                         const void *context)
 {
@@ -107,6 +142,7 @@ gg_status gg_file_write(const char *path, const char *what, gg_file_fill fill,
         if (S_ISDIR(there.st_mode)) return io_fault(&target, "cannot be written", EISDIR);
         return write_device(&target);
     }
+    GG_TRY(refuse_evidence(&target));
     char *real = realpath(path, NULL); /* through a link, NULL when it is new */
     if (real) target.path = real;
     gg_status status = replace_file(&target);

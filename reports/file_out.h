@@ -15,6 +15,11 @@ typedef gg_status (*gg_file_fill)(const void *context, FILE *file);
  * whole new one, and on a full disk nothing changes. A pipe or device is written
  * directly. A link is followed; one that leads nowhere is GG_IO, for its target may be
  * anybody's. `what` ("report") begins the message of a fault. */
+/* Now rather than after hours of measuring: whether gg_file_write could write there. */
+gg_status gg_file_check(const char *path, const char *what);
+
+/* What is not a "report" does not replace one, nor a packed file: evidence is not lost to a
+ * slip of the hand. */
 gg_status gg_file_write(const char *path, const char *what, gg_file_fill fill,
                         const void *context);
 
