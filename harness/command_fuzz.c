@@ -8,6 +8,7 @@
 
 #include "harness/bench.h"
 #include "harness/budget.h"
+#include "harness/fresh.h"
 #include "harness/run.h"
 #include "harness/selftest.h"
 #include "reports/file_out.h"
@@ -101,7 +102,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* Commands that are known to do nothing more with the replacements above. */
 static int harmless(const char *name)
 {
-    static const char *const other[] = {"check", "export"};
+    static const char *const other[] = {"check", "export", GG_FRESH_COMMAND};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (strcmp(name, other[i]) == 0) return 0;
     return 1;
