@@ -29,7 +29,8 @@ static gg_status refuse(void) { return gg_fail(GG_NO_DEVICE, "not while fuzzing"
 gg_status gg_run(const gg_run_options *options, gg_run_record *run)
 {
     *run = (gg_run_record){.count = 0};
-    if (options->suite == NULL || options->kernel == NULL || options->device == NULL ||
+    bool given = options->inputs != NULL && options->operator_name != NULL;
+    if ((options->suite == NULL) != given || options->kernel == NULL || options->device == NULL ||
         options->repeats < 1 || options->threads < 0 || options->shard < 1 ||
         options->shard > options->shards || options->certify < -1)
         __builtin_trap();
