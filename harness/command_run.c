@@ -56,8 +56,9 @@ static gg_status parse_certify(const char *text, gg_run_options *o)
 static gg_status add_inputs(int argc, const char *path, gg_run_options *o)
 {
     static const char **files;
-    if (files == NULL) files = calloc((size_t)argc, sizeof *files);
-    if (files == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the arguments");
+    const char **room = realloc(files, (size_t)argc * sizeof *files);
+    if (room == NULL) return gg_fail(GG_NO_MEMORY, "no memory for the arguments");
+    files = room;
     files[o->input_count++] = path;
     o->inputs = files;
     return GG_OK;
