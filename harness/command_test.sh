@@ -172,12 +172,12 @@ if cmp -s "$work/table" "$work/out"; then ok; else
     no "harness/README.md is not what selftest --list prints: $(diff "$work/table" "$work/out" | head -3)"
 fi
 echo "planted faults by name, and what they say of the limits"
-refuses 3 "no planted fault 'none_such'" run --suite selftest --kernel mutant:none_such
+refuses 3 "no planted fault 'mutant:none_such'" run --suite selftest --kernel mutant:none_such
 refuses 3 "calibrate takes reports" calibrate
 refuses 3 "nosuch.json" calibrate nosuch.json
 exits 1 run --suite selftest --case 'sharp-R3-N40-D16-*' --kernel mutant:s_tf32 --out s_tf32.json
 exits 2 calibrate once.json s_tf32.json # many limits reject no fault, since there is but one
-if grep -q 'rmse .* s_tf32; ' "$work/out" && grep -q 'NO FAULT IS REJECTED' "$work/out"; then ok
+if grep -q 'gauge_max .* s_tf32; ' "$work/out" && grep -q 'NO FAULT IS REJECTED' "$work/out"; then ok
 else no "calibrate does not name the fault: $(head -20 "$work/out")"; fi
 exits 0 calibrate once.json
 refuses 3 "comes twice" calibrate once.json once.json
