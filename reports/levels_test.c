@@ -253,7 +253,8 @@ Test(level_records, are_drawn_and_stay_text)
     fclose(file);
     char *text = read_all(path, &size);
     static const char *const wanted[] = {"Determinism by level",
-        "Same bits? <span class=\"tag failed\">", "level load: 1 of 1 cases failed", "75 %", "&lt;b&gt;atomic",
+        "Same bits? <span class=\"tag failed\">", "level load: 1 of 1 cases failed",
+        "75 %", "&lt;b&gt;atomic",
         "Where bits differ", "25 % of its elements", "class=\"map bits\"", "Where errors are",
         "class=\"map errors\"", "viewBox=\"0 0 8 4\""};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
