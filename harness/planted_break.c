@@ -11,6 +11,7 @@
  *   device                 forward writes where it must not: on a GPU an error that stays
  *   card                   the first feature is off on GPUs with odd numbers */
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static gg_call changed(const gg_call *call)
 {
     gg_call c = *call;
     if (says("card") && call->inputs[0]->device.device_id % 2 == 1) c.features ^= 1;
-    if (says("device") && is_hit(call)) c.saved = c.workspace = (char *)0 + 4096;
+    if (says("device") && is_hit(call)) c.saved = c.workspace = (void *)(uintptr_t)4096;
     return c;
 }
 
