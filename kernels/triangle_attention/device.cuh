@@ -121,6 +121,17 @@ __device__ __forceinline__ unsigned char *shared_memory()
     return gg_shared;
 }
 
+/* Multiprocessors of the current device: how many CTAs a persistent kernel starts. It
+ * decides where work is done, never in which order a sum is formed. */
+static inline cudaError_t multiprocessors(int *count)
+{
+    int device;
+    const cudaError_t error = cudaGetDevice(&device);
+    if (error != cudaSuccess)
+        return error;
+    return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
+}
+
 /* Queues kernel(arguments) and returns the launch error. */
 template <class Arguments>
 static inline cudaError_t launch(void (*kernel)(Arguments), size_t blocks, int threads,

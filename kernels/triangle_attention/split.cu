@@ -5,14 +5,19 @@
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/twopass.cuh"
 
+static size_t saved_bytes(const gg_call *call)
+{
+    return gg_ta_twopass_save(call, true).bytes;
+}
+
 static int forward(const gg_call *call)
 {
-    return gg_ta_twopass_run_forward(call, call->features & GG_TA_SPLIT_FORWARD);
+    return gg_ta_twopass_run_forward(call, {true, (call->features & GG_TA_SPLIT_FORWARD) != 0});
 }
 
 static int backward(const gg_call *call)
 {
-    return gg_ta_twopass_run_backward(call, call->features & GG_TA_SPLIT_BACKWARD);
+    return gg_ta_twopass_run_backward(call, {true, (call->features & GG_TA_SPLIT_BACKWARD) != 0});
 }
 
 extern "C" const gg_kernel gg_ta_split_cuda = {
@@ -29,7 +34,7 @@ extern "C" const gg_kernel gg_ta_split_cuda = {
     gg_ta_split_limits,
     GG_TA_LIMITS_NOTE,
     gg_ta_twopass_supports,
-    gg_ta_saved_bytes,
+    saved_bytes,
     gg_ta_twopass_workspace,
     forward,
     backward,

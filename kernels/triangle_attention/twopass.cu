@@ -5,14 +5,19 @@
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/twopass.cuh"
 
+static size_t saved_bytes(const gg_call *call)
+{
+    return gg_ta_twopass_save(call, false).bytes;
+}
+
 static int forward(const gg_call *call)
 {
-    return gg_ta_twopass_run_forward(call, false);
+    return gg_ta_twopass_run_forward(call, {false, false});
 }
 
 static int backward(const gg_call *call)
 {
-    return gg_ta_twopass_run_backward(call, false);
+    return gg_ta_twopass_run_backward(call, {false, false});
 }
 
 extern "C" const gg_kernel gg_ta_twopass_cuda = {
@@ -29,7 +34,7 @@ extern "C" const gg_kernel gg_ta_twopass_cuda = {
     gg_ta_twopass_limits,
     GG_TA_LIMITS_NOTE,
     gg_ta_twopass_supports,
-    gg_ta_saved_bytes,
+    saved_bytes,
     gg_ta_twopass_workspace,
     forward,
     backward,

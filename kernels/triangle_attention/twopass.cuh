@@ -7,8 +7,11 @@
  *                meet no bank twice and one bulk copy brings a tile. The values
  *                themselves; -infinity where query or key lie beyond N, so that tails cost
  *                nothing in the kernels. Padded to what a CTA reads.
- *   row values   [B R H][query tiles][3][64] FP32: nm, inv, nid of README.md; 0 beyond N.
- *   parts        [ranges][B,R,H,N,D] FP32: dq of each key range (twopass_parts).
+ *   row values   [B R H][query tiles][2][64] FP32: -lse and -delta; 0 beyond N.
+ *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row;
+ *                the last but one, `live`, counts its key tiles up to the last valid key.
+ *   order        [B R]: rows in descending order of `live`, so that rows which are worked
+ *                on together take the same time. Neither when every key is valid.
  *   slabs        [chunks][B H][64 tiles][64 padded tiles] FP32: dbias of each row chunk,
  *                [query][key]. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_CUH
@@ -20,17 +23,24 @@
 /* Where the parts of the workspace start; a part that a call does not need is NULL. */
 struct TwopassSpace {
     void *bias, *bias_turned;    /* bias tiles: rows are queries; rows are keys */
-    uint64_t *words;             /* [B R][key tiles]: bit j, key j of the tile is valid */
+    uint64_t *words;             /* bit j, key j of the tile is valid */
     uint16_t *k, *v;             /* bf16 [B,R,H,N,D], rows of invalid keys zero */
-    float *rows, *parts, *slabs; /* row values, parts, slabs */
+    int *order;
+    float *rows, *slabs;         /* row values, slabs */
 };
 
 /* Extents in tiles. Forward CTAs take two query tiles, key CTAs two key tiles. */
 struct TwopassTiles {
     int tiles; /* of 64 queries or keys */
     int even;  /* the same, rounded up to an even number */
-    int keys;  /* key tiles padded to whole ranges of dq */
+    int keys;  /* key tiles padded to whole ranges */
     int half, ranges, chunk_rows, chunks;
+};
+
+/* Which of the two kernels asks, and what is switched on. */
+struct TwopassKind {
+    bool wide;  /* split: forward saves o32 */
+    bool pairs; /* of the direction at hand */
 };
 
 static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
@@ -46,29 +56,36 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
     return t;
 }
 
-/* Parts of dq in the workspace: one a range; none when a CTA knows dq alone and misses no
- * row, that is with one range and every key valid. */
-static inline int twopass_parts(const gg_ta_call &u, const TwopassTiles &t)
-{
-    return t.ranges == 1 && u.keys == GG_TA_KEYS_ALL ? 0 : t.ranges;
-}
-
 /* Lays the workspace out, or with base NULL counts its bytes. */
 size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
                            TwopassSpace &space);
 
 /* twopass_prepare.cu. Both directions: bias tiles, key words, k and v without invalid keys
  * (space.k and space.v are the call's own when every key is valid). Backward: row values
- * before the tiles, the ordered sums of dq and dbias after. */
+ * before the tiles, the ordered sum of dbias after. */
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpace &space);
 cudaError_t gg_ta_twopass_bias(const gg_ta_call &u, void *tiles, bool turned);
-cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const TwopassSpace &space);
-cudaError_t gg_ta_twopass_sum_dq(const gg_ta_call &u, const TwopassSpace &space);
+cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
+                               const TwopassSpace &space);
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space);
 
+#ifdef __CUDACC__
+/* Words of a row: its tiles, `live`, and what makes it a multiple of 16 bytes. */
+__host__ __device__ __forceinline__ int word_stride(int tiles)
+{
+    return ((tiles + 1) & ~1) + 2;
+}
+
+/* Row number i of b in descending order of `live`; without that list, row i. */
+__device__ __forceinline__ int ordered_row(const int *order, int b, int R, int i)
+{
+    return order ? order[(size_t)b * R + i] : i;
+}
+#endif
+
 /* The three tile kernels; `pairs`: P and dS enter the tensor cores as high + low pairs. */
-cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const TwopassSpace &space,
-                                  bool pairs);
+cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
+                                  const TwopassSpace &space, bool pairs);
 cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, bool pairs);
 cudaError_t gg_ta_twopass_queries(const gg_ta_call &u, const TwopassSpace &space,
                                   bool pairs);
@@ -77,7 +94,7 @@ cudaError_t gg_ta_split_queries(const gg_ta_call &u, const TwopassSpace &space);
 /* Whole directions, and what both kernels decline. twopass_call.cu. */
 const char *gg_ta_twopass_supports(const gg_call *call);
 size_t gg_ta_twopass_workspace(const gg_call *call);
-int gg_ta_twopass_run_forward(const gg_call *call, bool pairs);
-int gg_ta_twopass_run_backward(const gg_call *call, bool pairs);
+int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind);
+int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind);
 
 #endif

@@ -14,14 +14,14 @@ size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
     Cutter cut = {static_cast<char *>(base), 0};
     space = TwopassSpace{};
     cut.take(space.bias, times(times(bias_rows, (size_t)t.keys), block * element));
-    cut.take(space.words, masked ? times((size_t)u.B * u.R * t.tiles, 8) : 0);
+    cut.take(space.words, masked ? times((size_t)u.B * u.R * word_stride(t.tiles), 8) : 0);
+    cut.take(space.order, masked ? (size_t)u.B * u.R * sizeof(int) : 0);
     cut.take(space.k, copies);
     cut.take(space.v, copies);
     if (!backward)
         return cut.used;
     cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block * element));
-    cut.take(space.rows, times(times(planes, (size_t)t.tiles), 3 * 64 * sizeof(float)));
-    cut.take(space.parts, times(times(elements_of(u), 4), (size_t)twopass_parts(u, t)));
+    cut.take(space.rows, times(times(planes, (size_t)t.tiles), 2 * 64 * sizeof(float)));
     cut.take(space.slabs,
              times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),
                    times((size_t)t.chunks, block * sizeof(float))));
@@ -48,6 +48,8 @@ const char *gg_ta_twopass_supports(const gg_call *call)
     gg_ta_unpack(call, &u);
     if (u.D > GG_TA_TWOPASS_MAX_HEAD)
         return "D is larger than 32";
+    if (u.N > GG_TA_TWOPASS_MAX_KEYS)
+        return "N is larger than 3072";
     const TwopassTiles t = twopass_tiles(u);
     const size_t most = INT32_MAX, bias_planes = bias_planes_of(u);
     const size_t square = times(times(bias_planes, (size_t)t.even), (size_t)t.keys);
@@ -57,7 +59,7 @@ const char *gg_ta_twopass_supports(const gg_call *call)
     return refuse_size(u, gg_ta_twopass_workspace(call));
 }
 
-int gg_ta_twopass_run_forward(const gg_call *call, bool pairs)
+int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind)
 {
     gg_ta_call u;
     TwopassSpace space;
@@ -65,25 +67,27 @@ int gg_ta_twopass_run_forward(const gg_call *call, bool pairs)
     GG_TRY_CUDA(check_alignment(u));
     gg_ta_twopass_space(u, false, u.workspace, space);
     GG_TRY_CUDA(gg_ta_twopass_prepare(u, false, space));
-    return gg_ta_twopass_forward(u, space, pairs);
+    return gg_ta_twopass_forward(u, gg_ta_twopass_save(call, kind.wide), space, kind.pairs);
 }
 
-int gg_ta_twopass_run_backward(const gg_call *call, bool pairs)
+int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
 {
     gg_ta_call u;
     TwopassSpace space;
     gg_ta_unpack(call, &u);
-    if (!u.dout || !u.o || !u.m)
+    if (!u.dout || !u.o || !call->saved)
         return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
     gg_ta_twopass_space(u, true, u.workspace, space);
     GG_TRY_CUDA(gg_ta_twopass_prepare(u, true, space));
-    GG_TRY_CUDA(gg_ta_twopass_rows(u, space));
+    GG_TRY_CUDA(gg_ta_twopass_rows(u, gg_ta_twopass_save(call, kind.wide), space));
     if (u.dk || u.dv)
-        GG_TRY_CUDA(gg_ta_twopass_keys(u, space, pairs));
+        GG_TRY_CUDA(gg_ta_twopass_keys(u, space, kind.pairs));
     if (!u.dq && !u.dbias)
         return cudaSuccess;
-    GG_TRY_CUDA(gg_ta_twopass_queries(u, space, pairs));
-    GG_TRY_CUDA(gg_ta_twopass_sum_dq(u, space));
+    if (u.dq && u.keys != GG_TA_KEYS_ALL) /* of rows without a valid key */
+        GG_TRY_CUDA(cudaMemsetAsync(u.dq, 0, elements_of(u) * (u.grad_f32 ? 4 : 2),
+                                    (cudaStream_t)u.stream));
+    GG_TRY_CUDA(gg_ta_twopass_queries(u, space, kind.pairs));
     return gg_ta_twopass_sum_dbias(u, space);
 }

@@ -3,6 +3,7 @@
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
 
+#include "kernels/arithmetic/log2.h"
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/tma.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
@@ -15,7 +16,7 @@ struct BiasTile {
 };
 
 enum {
-    ROW_VALUES = 3 * GG_TA_TILE * 4, /* bytes of nm, inv, nid of 64 queries */
+    ROW_VALUES = 2 * GG_TA_TILE * 4, /* bytes of the row values of 64 queries */
     ALIGNMENT = 512,                 /* a 64-byte swizzle repeats after 512 bytes */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
 };
@@ -32,6 +33,13 @@ __device__ __forceinline__ float load_shared(uint32_t address)
 {
     float x;
     asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
+    return x;
+}
+
+__device__ __forceinline__ uint32_t load_shared_word(uint32_t address)
+{
+    uint32_t x;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address));
     return x;
 }
 
@@ -129,23 +137,40 @@ __device__ __forceinline__ void multiply_rows(float (&acc)[W / 2], const uint32_
     }
 }
 
+/* sum = chain(+0; x, 1) over 16 STEPS values of k, as above: every column of `sum` the same.
+ * ones: start word of 16 x 8 ones. */
+template <int W, bool PAIRS, int STEPS>
+__device__ __forceinline__ void add_columns(float (&sum)[4], const uint32_t *high,
+                                            const uint32_t *low, uint32_t ones)
+{
+#pragma unroll
+    for (int k = 0; k < STEPS; k++) {
+        wgmma<0>(sum, high + 4 * k, tile_descriptor<W>(ones), k > 0);
+        if (PAIRS)
+            wgmma<0>(sum, low + 4 * k, tile_descriptor<W>(ones), 1);
+    }
+}
+
 /* A operands of a warp's 16 rows of [.][D], zero beyond `count` rows and D columns. `rows`
  * points at the warpgroup's first row. */
 template <int W>
 __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], const uint16_t *rows,
                                              int count, int D)
 {
-    const int lane = (int)(threadIdx.x & 31), warp = (int)(threadIdx.x >> 5 & 3);
-    const int row = 16 * warp + (lane >> 2), column = 2 * (lane & 3);
+    const int row = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
+    const uint32_t *word = reinterpret_cast<const uint32_t *>(
+        rows + (int64_t)row * D + 2 * (threadIdx.x & 3));
 #pragma unroll
-    for (int k = 0; k < W / 16; k++)
+    for (int half = 0; half < 2; half++) {
+        const uint32_t *from = word + 4 * half * D;
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int x = 16 * k + 8 * (i >> 1) + column, y = row + 8 * (i & 1);
-            a[k][i] = 0;
-            if (x < D && y < count)
-                a[k][i] = *reinterpret_cast<const uint32_t *>(rows + (int64_t)y * D + x);
+        for (int n = 0; n < W / 8; n++) {
+            uint32_t &x = a[n >> 1][2 * (n & 1) + half];
+            x = 0;
+            if (row + 8 * half < count && 8 * n < D)
+                x = from[4 * n];
         }
+    }
 }
 
 /* Two neighbouring elements as FP32 or rounded to BF16; `at` is even. */

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forward pass of `twopass` and `split`: o, e, m and inv (README.md).
+ * Forward pass of `twopass` and `split`: o, what it loses in BF16, and lse (README.md).
  *
- * A CTA owns 128 queries of three rows r. Three warpgroups compute, one row each, all with
- * the same bias tiles, which so cost a third of their traffic; a fourth copies. Each of the
- * three holds two blocks of 64 queries that take turns: the products of one run on the
- * tensor cores while the exponentials of the other run beside them.
+ * A piece of work is 128 queries of three rows r. As many CTAs as there are multiprocessors
+ * take pieces in turn: while the last results of one are stored, the copies for the next
+ * are under way. (With pairs every piece has a CTA of its own.) Three warpgroups compute, one row each, all with the same bias tiles,
+ * which so cost a third of their traffic; a fourth copies. Each of the three holds two
+ * blocks of 64 queries that take turns: the products of one run on the tensor cores while
+ * the exponentials of the other run beside them.
+ *
+ * The tensor cores form the row sums too, as a product with ones: half of what two
+ * instructions a score would cost beside the exponentials.
  *
  * Registers of a computing thread, W = 32: scores 64, weights 16 (with pairs 32; the other
- * block's are scores at that time), o 32, l and m 8: 120 of 160, and what loads need. As a
+ * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. As a
  * shared operand q takes none; in registers it would take 16 and ptxas would serialise.
- * Shared memory: q of three rows (24 KB at W = 32), three or four stages of k and v of
- * three rows (64 x W each) and the bias of 128 queries x 64 keys: 40 KB (BF16) or 56 KB
+ * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
+ * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 40 KB (BF16) or 56 KB
  * (FP32) a stage at W = 32. */
 #include "kernels/triangle_attention/twopass_device.cuh"
 
@@ -19,11 +24,12 @@ namespace {
 struct Forward {
     CUtensorMap q, k, v;
     const char *bias;                 /* bias tiles, rows are queries */
-    const uint64_t *words;            /* [B R][tiles] */
+    const uint64_t *words;            /* [B R][word_stride] */
+    const int *order;                 /* [B R], rows in order of work, or NULL */
     uint16_t *o, *error;              /* bf16 [B,R,H,N,D] or NULL */
-    float *m, *inv;                   /* [B,R,H,N] */
+    float *wide, *lse;                /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
-    int blocks, row_groups;           /* of 128 queries; of three rows */
+    int blocks, row_groups, items;    /* of 128 queries; of three rows; pieces of work */
     float sc;
 };
 
@@ -33,71 +39,102 @@ struct Plan {
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BiasTile<Bias>::BYTES;
     static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
     static constexpr int STAGES = W == 32 && sizeof(Bias) == 4 ? 3 : 4;
-    static constexpr int QUERIES = STAGES * STAGE, BARRIERS = QUERIES + 2 * ROWS * TILE;
-    static constexpr int READY = BARRIERS + 16 * STAGES;
-    static constexpr int SHARED = READY + 8 + ALIGNMENT;
+    static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
+    static constexpr int QUERIES = STAGES * STAGE;
+    static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
+    static constexpr int BARRIERS = ONES + 512, QUERY_BARRIERS = BARRIERS + 16 * STAGES;
+    static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES + ALIGNMENT;
+    static_assert(SHARED <= SHARED_LIMIT, "fits");
 };
 
-/* The key tiles that a CTA walks: all, or those with a valid key in one of its rows. */
+/* A piece of work: 128 queries from block on, three rows; beyond the last row, it again. */
+struct Item {
+    int block, r0, h, b; /* r0: place of the first row in their order */
+    int rows;            /* of the three */
+
+    __device__ __forceinline__ Item(const Forward &a, int item)
+    {
+        block = item % a.blocks;
+        item /= a.blocks;
+        r0 = item % a.row_groups * 3;
+        item /= a.row_groups;
+        h = item % a.H;
+        b = item / a.H;
+        rows = min(3, a.R - r0);
+    }
+    __device__ __forceinline__ int row(const Forward &a, int i) const
+    {
+        return ordered_row(a.order, b, a.R, r0 + min(i, rows - 1));
+    }
+};
+
+/* The key tiles of a piece of work: all, or those with a valid key in one of its rows. */
 template <bool MASKED>
 struct Walk {
-    const uint64_t *words; /* of row r0; the next rows' follow */
-    int tiles, rows;
+    const uint64_t *words;
+    int tiles;
+    uint32_t first[3]; /* words of the three rows */
 
-    __device__ __forceinline__ Walk(const Forward &a, int b, int r0)
-        : words(MASKED ? a.words + (size_t)(b * a.R + r0) * a.tiles : nullptr),
-          tiles(a.tiles), rows(min(3, a.R - r0))
+    __device__ __forceinline__ Walk(const Forward &a, const Item &p)
+        : words(a.words), tiles(a.tiles)
     {
+        for (int i = 0; MASKED && i < 3; i++)
+            first[i] = (uint32_t)(p.b * a.R + p.row(a, i)) * word_stride(a.tiles);
     }
-    __device__ __forceinline__ const uint64_t *at(int row, int t) const
+    __device__ __forceinline__ const uint64_t *at(int i, int t) const
     {
-        return words + (size_t)row * tiles + t;
+        return words + (first[i] + t);
     }
     __device__ __forceinline__ int next(int t) const
     {
         if (MASKED)
-            while (t < tiles
-                   && (*at(0, t) | *at(min(1, rows - 1), t) | *at(rows - 1, t)) == 0)
+            while (t < tiles && (*at(0, t) | *at(1, t) | *at(2, t)) == 0)
                 t++;
         return t;
     }
 };
 
 template <int W, class Bias, bool MASKED>
-__device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start, int block,
-                                           int r0, int h, int b)
+__device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
 {
     typedef Plan<W, Bias> P;
-    const Walk<MASKED> walk(a, b, r0);
-    const char *bias =
-        a.bias
-        + ((size_t)(b * a.H + h) * (2 * a.blocks) + 2 * block) * a.key_tiles * P::BLOCK;
-    barrier_expect(start + P::READY, 2 * P::ROWS * P::TILE);
-    for (int i = 0; i < 2 * P::ROWS; i++)
-        copy_box(start + P::QUERIES + i * P::TILE, &a.q, 128 * block + 64 * (i & 1),
-                 (b * a.R + min(r0 + i / 2, a.R - 1)) * a.H + h, start + P::READY);
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
-    for (int t = walk.next(0); t < a.tiles; t = walk.next(t + 1), ring.advance()) {
-        barrier_wait(ring.empty(), ring.parity);
-        const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
-        barrier_expect(full, P::STAGE);
-        for (int i = 0; i < P::ROWS; i++) {
-            const int plane = (b * a.R + min(r0 + i, a.R - 1)) * a.H + h;
-            copy_box(to + 2 * i * P::TILE, &a.k, 64 * t, plane, full);
-            copy_box(to + (2 * i + 1) * P::TILE, &a.v, 64 * t, plane, full);
+    Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
+    for (int item = (int)blockIdx.x; item < a.items; item += (int)gridDim.x) {
+        const Item p(a, item);
+        const Walk<MASKED> walk(a, p);
+        const char *bias =
+            a.bias
+            + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
+                  * P::BLOCK;
+        barrier_wait(queries.empty(), queries.parity);
+        barrier_expect(queries.full(), P::QUERY_STAGE);
+        for (int i = 0; i < 2 * P::ROWS; i++)
+            copy_box(start + P::QUERIES + queries.stage * P::QUERY_STAGE + i * P::TILE,
+                     &a.q, 128 * p.block + 64 * (i & 1),
+                     (p.b * a.R + p.row(a, i / 2)) * a.H + p.h, queries.full());
+        queries.advance();
+        for (int t = walk.next(0); t < a.tiles; t = walk.next(t + 1), ring.advance()) {
+            barrier_wait(ring.empty(), ring.parity);
+            const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
+            barrier_expect(full, P::STAGE);
+            for (int i = 0; i < P::ROWS; i++) {
+                const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
+                copy_box(to + 2 * i * P::TILE, &a.k, 64 * t, plane, full);
+                copy_box(to + (2 * i + 1) * P::TILE, &a.v, 64 * t, plane, full);
+            }
+            for (int i = 0; i < 2; i++)
+                copy_bytes(to + 2 * P::ROWS * P::TILE + i * P::BLOCK,
+                           bias + ((size_t)i * a.key_tiles + t) * P::BLOCK, P::BLOCK, full);
         }
-        for (int i = 0; i < 2; i++)
-            copy_bytes(to + 2 * P::ROWS * P::TILE + i * P::BLOCK,
-                       bias + ((size_t)i * a.key_tiles + t) * P::BLOCK, P::BLOCK, full);
     }
 }
 
 /* 64 queries of one row. */
 template <int W, class Bias, bool PAIRS, bool MASKED>
 struct Block {
-    uint32_t q; /* shared address of the tile */
     float s[32], o[W / 2];
-    float m[2], l[2]; /* of rows g, g + 8; l: the lane's own columns */
+    float m[2], l[2]; /* of rows g, g + 8 */
     uint32_t high[16], low[PAIRS ? 16 : 1];
 
     __device__ __forceinline__ void clear()
@@ -109,7 +146,7 @@ struct Block {
         m[0] = m[1] = GG_TA_TWOPASS_BOTTOM;
     }
 
-    __device__ __forceinline__ void multiply_keys(uint32_t k)
+    __device__ __forceinline__ void multiply_keys(uint32_t q, uint32_t k)
     {
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
@@ -117,9 +154,20 @@ struct Block {
                          tile_descriptor<W>(tile_start(k) + 2 * x), x > 0);
     }
 
-    __device__ __forceinline__ void multiply_values(uint32_t v)
+    __device__ __forceinline__ void multiply_values(uint32_t v, uint32_t ones,
+                                                    float (&sum)[4])
     {
         multiply_rows<W, PAIRS, 4>(o, high, low, tile_start(v), 1);
+        add_columns<W, PAIRS, 4>(sum, high, low, tile_start(ones));
+    }
+
+    /* After wgmma_wait(). */
+    __device__ __forceinline__ void add_sums(float (&sum)[4])
+    {
+        settled(o);
+        settled(sum);
+        l[0] += sum[0];
+        l[1] += sum[2];
     }
 
     /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. */
@@ -149,16 +197,23 @@ struct Block {
     {
 #pragma unroll
         for (int j = 0; j < 2; j++) {
-            BiasPieces<Bias, 4> b;
-            b.load(bias + j * BiasTile<Bias>::BYTES);
-            const uint32_t kept = MASKED ? words[j] >> 2 * (threadIdx.x & 3) : 0;
 #pragma unroll
-            for (int i = 0; i < 16; i++) {
-                float &x = s[16 * j + i];
-                x = __fmaf_rn(x, sc, b.value(i));
-                if (MASKED && !(kept >> (8 * (i >> 2) + (i & 1)) & 1))
-                    x = -INFINITY;
+            for (int n = 0; n < 2; n++) {
+                BiasPieces<Bias, 2> b;
+                b.load(bias + (2 * j + n) * (BiasTile<Bias>::BYTES / 2));
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    float &x = s[16 * j + 8 * n + i];
+                    x = __fmaf_rn(x, sc, b.value(i));
+                }
             }
+            if (!MASKED || words[j] == ~0u)
+                continue;
+            const uint32_t kept = words[j] >> 2 * (threadIdx.x & 3);
+#pragma unroll
+            for (int i = 0; i < 16; i++)
+                if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1))
+                    s[16 * j + i] = -INFINITY;
         }
         float top0 = s[0], top1 = s[2];
 #pragma unroll
@@ -174,64 +229,186 @@ struct Block {
         raise(top0, top1);
         const float nm0 = -(m[0] * GG_TA_TWOPASS_LOG2E),
                     nm1 = -(m[1] * GG_TA_TWOPASS_LOG2E);
-        float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             float *x = s + 8 * k;
-            uint32_t *pair = high + 4 * k;
 #pragma unroll
             for (int i = 0; i < 8; i++)
                 x[i] = ex2(__fmaf_rn(x[i], GG_TA_TWOPASS_LOG2E, i & 2 ? nm1 : nm0));
-            to_operand<PAIRS>(x, pair, PAIRS ? low + 4 * k : low);
-            if (PAIRS)
-#pragma unroll
-                for (int i = 0; i < 8; i++)
-                    sum[i & 3] += x[i];
+            to_operand<PAIRS>(x, high + 4 * k, PAIRS ? low + 4 * k : low);
         }
-        if (!PAIRS)
+    }
+
+    /* One row of o: x, y are neighbouring columns 8n + 2c, + 1. Row pointers are formed once
+     * and columns are constants, because this runs once for some ten key tiles. */
+    __device__ __forceinline__ void store_row(const Forward &a, size_t at, int half)
+    {
+        const int lane = (int)(threadIdx.x & 31);
+        const float sum = l[half];
+        const bool empty = sum == 0.0f;
+        const float inv = empty ? 0.0f : __frcp_rn(sum);
+        const size_t to = at * a.D + 2 * (lane & 3);
+        uint32_t rounded[W / 8];
+        if ((lane & 3) == 0)
+            a.lse[at] =
+                empty ? 0.0f : __fmaf_rn(m[half], GG_TA_TWOPASS_LOG2E, gg_log2(sum));
 #pragma unroll
-            for (int i = 0; i < 32; i++)
-                sum[i & 3] += i & 1 ? high_bf16(high[i / 2]) : low_bf16(high[i / 2]);
-        l[0] += sum[0] + sum[1];
-        l[1] += sum[2] + sum[3];
+        for (int n = 0; n < W / 8; n++) {
+            float &x = o[4 * n + 2 * half], &y = o[4 * n + 2 * half + 1];
+            x *= inv;
+            y *= inv;
+            rounded[n] = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
+        }
+        if (a.o) {
+            uint32_t *row = reinterpret_cast<uint32_t *>(a.o + to);
+#pragma unroll
+            for (int n = 0; n < W / 8; n++)
+                if (8 * n < a.D)
+                    row[4 * n] = rounded[n];
+        }
+        if (a.error) { /* what that lost, itself rounded: 2^-18 of o is left */
+            uint32_t *row = reinterpret_cast<uint32_t *>(a.error + to);
+#pragma unroll
+            for (int n = 0; n < W / 8; n++)
+                if (8 * n < a.D)
+                    row[4 * n] = pack_bf16(o[4 * n + 2 * half] - low_bf16(rounded[n]),
+                                           o[4 * n + 2 * half + 1] - high_bf16(rounded[n]));
+        }
+        if (a.wide) {
+            float2 *row = reinterpret_cast<float2 *>(a.wide + to);
+#pragma unroll
+            for (int n = 0; n < W / 8; n++)
+                if (8 * n < a.D)
+                    row[4 * n] = make_float2(o[4 * n + 2 * half], o[4 * n + 2 * half + 1]);
+        }
     }
 
     /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. */
     __device__ __forceinline__ void store(const Forward &a, size_t first, int count)
     {
-        const int lane = (int)(threadIdx.x & 31), warp = (int)(threadIdx.x >> 5 & 3);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int row = 16 * warp + (lane >> 2) + 8 * half;
-            float sum = l[half];
-            sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-            sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-            if (row >= count)
-                continue;
-            const bool empty = sum == 0.0f;
-            const float inv = empty ? 0.0f : __frcp_rn(sum);
-            const size_t at = first + row;
-            if ((lane & 3) == 0) {
-                a.m[at] = empty ? 0.0f : m[half];
-                a.inv[at] = inv;
-            }
-#pragma unroll
-            for (int n = 0; n < W / 8; n++) {
-                if (8 * n >= a.D)
-                    continue;
-                const float x = o[4 * n + 2 * half] * inv,
-                            y = o[4 * n + 2 * half + 1] * inv;
-                const uint32_t rounded = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
-                const size_t to = at * a.D + 8 * n + 2 * (lane & 3);
-                if (a.o)
-                    *reinterpret_cast<uint32_t *>(a.o + to) = rounded;
-                if (a.error) /* what that lost, itself rounded: 2^-18 of o is left */
-                    *reinterpret_cast<uint32_t *>(a.error + to) =
-                        pack_bf16(x - low_bf16(rounded), y - high_bf16(rounded));
-            }
-        }
+        const int row = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
+        if (row < count)
+            store_row(a, first + row, 0);
+        if (row + 8 < count)
+            store_row(a, first + row + 8, 1);
     }
 };
+
+/* What a warpgroup carries from one piece of work to the next. */
+template <int W, class Bias>
+struct Place {
+    typedef Plan<W, Bias> P;
+    Ring<P::STAGES> ring;
+    int count;                  /* pieces of work done, from which the rest follows */
+    uint32_t start, keys, bias; /* shared addresses; of the first stage, for this thread */
+    int row;                    /* of the three */
+};
+
+/* One row's 128 queries: q[0] and q[1] take turns over the key tiles of the walk. */
+template <int W, class Bias, bool PAIRS, bool MASKED>
+__device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
+                                       Block<W, Bias, PAIRS, MASKED> (&q)[2],
+                                       const Walk<MASKED> &walk)
+{
+    typedef Plan<W, Bias> P;
+    const uint32_t ones = p.start + P::ONES;
+    const uint32_t tile = p.start + P::QUERIES + p.count % P::QUERY_STAGES * P::QUERY_STAGE
+                          + 2 * p.row * P::TILE;
+    const auto word = [&](int tile) {
+        return MASKED ? reinterpret_cast<const uint32_t *>(
+                   p.row == 0   ? walk.at(0, tile)
+                   : p.row == 1 ? walk.at(1, tile)
+                                : walk.at(2, tile))
+                      : nullptr;
+    };
+    float sum[4]; /* of a tile, for the block whose products are under way */
+    int t = walk.next(0);
+    if (t >= a.tiles)
+        return;
+    barrier_wait(p.ring.full(), p.ring.parity);
+    wgmma_fence();
+    q[0].multiply_keys(tile, p.keys + p.ring.stage * P::STAGE);
+    q[1].multiply_keys(tile + P::TILE, p.keys + p.ring.stage * P::STAGE);
+    wgmma_commit();
+    wgmma_wait();
+    settled(q[0].s);
+    settled(q[1].s);
+    q[0].soften(p.bias + p.ring.stage * P::STAGE, word(t), a.sc);
+    for (int next = walk.next(t + 1); next < a.tiles; next = walk.next(t + 1)) {
+        const Ring<P::STAGES> ahead = p.ring.next();
+        const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
+        barrier_wait(ahead.full(), ahead.parity);
+        wgmma_fence();
+        q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
+        q[0].multiply_keys(tile, p.keys + to);
+        wgmma_commit();
+        q[1].soften(p.bias + at + P::BLOCK, word(t), a.sc);
+        wgmma_wait();
+        q[0].add_sums(sum);
+        settled(q[0].s);
+        wgmma_fence();
+        q[1].multiply_values(p.keys + at + P::TILE, ones, sum);
+        q[1].multiply_keys(tile + P::TILE, p.keys + to);
+        wgmma_commit();
+        q[0].soften(p.bias + to, word(next), a.sc);
+        wgmma_wait();
+        q[1].add_sums(sum);
+        settled(q[1].s);
+        release_stage(p.ring.empty());
+        p.ring = ahead;
+        t = next;
+    }
+    const int at = p.ring.stage * P::STAGE;
+    wgmma_fence();
+    q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
+    wgmma_commit();
+    q[1].soften(p.bias + at + P::BLOCK, word(t), a.sc);
+    wgmma_wait();
+    q[0].add_sums(sum);
+    wgmma_fence();
+    q[1].multiply_values(p.keys + at + P::TILE, ones, sum);
+    wgmma_commit();
+    wgmma_wait();
+    q[1].add_sums(sum);
+    release_stage(p.ring.empty());
+    p.ring.advance();
+}
+
+template <int W, class Bias, bool PAIRS, bool MASKED>
+__device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
+{
+    typedef Plan<W, Bias> P;
+    Place<W, Bias> p = {{start + P::BARRIERS, 0, 0}};
+    p.start = start;
+    p.row = warp >> 2;
+    p.keys = start + 2 * p.row * P::TILE;
+    p.bias = start + 2 * P::ROWS * P::TILE + 16 * (threadIdx.x & 127);
+    for (;; p.count++) { /* with pairs once: there are no registers left for a loop */
+        const int item = (int)(blockIdx.x + p.count * gridDim.x);
+        if (item >= a.items)
+            return;
+        const uint32_t ready = start + P::QUERY_BARRIERS + p.count % P::QUERY_STAGES * 8;
+        Block<W, Bias, PAIRS, MASKED> q[2];
+        q[0].clear();
+        q[1].clear();
+        barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
+        attend(a, p, q, Walk<MASKED>(a, Item(a, item)));
+        release_stage(ready + 8 * P::QUERY_STAGES);
+        const Item at(a, item); /* formed again rather than kept through the loop */
+        const int query0 = 128 * at.block;
+        if (p.row >= at.rows) {
+            if (PAIRS)
+                return;
+            continue;
+        }
+        const size_t first =
+            ((size_t)(at.b * a.R + at.row(a, p.row)) * a.H + at.h) * a.N + query0;
+        q[0].store(a, first, a.N - query0);
+        q[1].store(a, first + 64, a.N - query0 - 64);
+        if (PAIRS)
+            return;
+    }
+}
 
 template <int W, class Bias, bool PAIRS, bool MASKED>
 __global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
@@ -240,101 +417,36 @@ __global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
     typedef Plan<W, Bias> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    const int block = (int)(blockIdx.x % (unsigned)a.blocks);
-    const int rest = (int)(blockIdx.x / (unsigned)a.blocks);
-    const int r0 = rest % a.row_groups * P::ROWS, bh = rest / a.row_groups;
-    const int h = bh % a.H, b = bh / a.H;
+    for (int i = (int)threadIdx.x; i < 512 / 4; i += P::THREADS)
+        asm volatile("st.shared.b32 [%0], %1;"
+                     :
+                     : "r"(start + P::ONES + 4 * i), "r"(0x3f803f80u)
+                     : "memory");
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
-        barrier_init(start + P::READY, 1);
+        ring_init<P::QUERY_STAGES>(start + P::QUERY_BARRIERS, P::WARPS);
     }
     publish_shared();
     __syncthreads();
     if (warp >= P::WARPS) {
         give_registers();
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
-            copy_tiles<W, Bias, MASKED>(a, start, block, r0, h, b);
+            copy_tiles<W, Bias, MASKED>(a, start);
         return;
     }
     take_registers<P::ROWS>();
-
-    const int row = warp >> 2, r = min(r0 + row, a.R - 1), query0 = 128 * block;
-    const size_t first = ((size_t)(b * a.R + r) * a.H + h) * a.N + query0;
-    const uint32_t keys = start + 2 * row * P::TILE;
-    const uint32_t bias = start + 2 * P::ROWS * P::TILE + 16 * (threadIdx.x & 127);
-    const Walk<MASKED> walk(a, b, r0);
-    Block<W, Bias, PAIRS, MASKED> q[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        q[i].q = start + P::QUERIES + (2 * row + i) * P::TILE;
-        q[i].clear();
-    }
-    const auto word = [&](int tile) {
-        return MASKED ? reinterpret_cast<const uint32_t *>(walk.at(r - r0, tile)) : nullptr;
-    };
-    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
-    int t = walk.next(0);
-    barrier_wait(start + P::READY, 0);
-    if (t < a.tiles) {
-        barrier_wait(ring.full(), 0);
-        wgmma_fence();
-        q[0].multiply_keys(keys);
-        q[1].multiply_keys(keys);
-        wgmma_commit();
-        wgmma_wait();
-        settled(q[0].s);
-        settled(q[1].s);
-        q[0].soften(bias, word(t), a.sc);
-        for (int next = walk.next(t + 1); next < a.tiles; next = walk.next(t + 1)) {
-            const Ring<P::STAGES> ahead = ring.next();
-            const int at = ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
-            barrier_wait(ahead.full(), ahead.parity);
-            wgmma_fence();
-            q[0].multiply_values(keys + at + P::TILE);
-            q[0].multiply_keys(keys + to);
-            wgmma_commit();
-            q[1].soften(bias + at + P::BLOCK, word(t), a.sc);
-            wgmma_wait();
-            settled(q[0].o);
-            settled(q[0].s);
-            wgmma_fence();
-            q[1].multiply_values(keys + at + P::TILE);
-            q[1].multiply_keys(keys + to);
-            wgmma_commit();
-            q[0].soften(bias + to, word(next), a.sc);
-            wgmma_wait();
-            settled(q[1].o);
-            settled(q[1].s);
-            release_stage(ring.empty());
-            ring = ahead;
-            t = next;
-        }
-        const int at = ring.stage * P::STAGE;
-        wgmma_fence();
-        q[0].multiply_values(keys + at + P::TILE);
-        wgmma_commit();
-        q[1].soften(bias + at + P::BLOCK, word(t), a.sc);
-        wgmma_wait();
-        settled(q[0].o);
-        wgmma_fence();
-        q[1].multiply_values(keys + at + P::TILE);
-        wgmma_commit();
-        wgmma_wait();
-        settled(q[1].o);
-    }
-    if (r0 + row < a.R) {
-        q[0].store(a, first, a.N - query0);
-        q[1].store(a, first + 64, a.N - query0 - 64);
-    }
+    work<W, Bias, PAIRS, MASKED>(a, start, warp);
 }
 
 template <int W, class Bias, bool PAIRS, bool MASKED>
 cudaError_t start(const gg_ta_call &u, const Forward &a)
 {
     typedef Plan<W, Bias> P;
-    const size_t ctas = (size_t)a.blocks * a.row_groups * bias_planes_of(u);
-    return launch(forward_kernel<W, Bias, PAIRS, MASKED>, ctas, P::THREADS, P::SHARED,
-                  (cudaStream_t)u.stream, a);
+    int ctas = a.items;
+    if (!PAIRS)
+        GG_TRY_CUDA(multiprocessors(&ctas));
+    return launch(forward_kernel<W, Bias, PAIRS, MASKED>, min(ctas, a.items), P::THREADS,
+                  P::SHARED, (cudaStream_t)u.stream, a);
 }
 
 template <int W, class Bias, bool PAIRS>
@@ -352,18 +464,20 @@ cudaError_t by_bias(const gg_ta_call &u, const Forward &a)
 
 } // namespace
 
-cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const TwopassSpace &space,
-                                  bool pairs)
+cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
+                                  const TwopassSpace &space, bool pairs)
 {
     const TwopassTiles t = twopass_tiles(u);
     const int W = u.D <= 16 ? 16 : 32;
     Forward a = {};
     a.bias = static_cast<const char *>(space.bias);
     a.words = space.words;
-    a.o = u.o, a.error = u.e, a.m = u.m, a.inv = u.inv;
+    a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;
+    a.o = u.o, a.error = saved.e, a.wide = saved.o32, a.lse = saved.lse;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys;
     a.blocks = t.even / 2, a.row_groups = (u.R + 2) / 3;
+    a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
     a.sc = u.sc;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.k, space.k, planes_of(u), u.N, u.D, W, 64));

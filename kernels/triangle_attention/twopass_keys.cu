@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Backward pass of `twopass` and `split` that owns keys: dk and dv (README.md).
  *
- * A CTA owns 128 keys of two rows r and walks all query tiles. Four warpgroups compute,
- * each 64 keys of one row; a fifth copies. Rows of the accumulators are keys: S^T = k q^T
+ * A piece of work is 128 keys of two rows r and all query tiles; as many CTAs as there are
+ * multiprocessors take pieces in turn, with the copies for the next under way while the
+ * results of one are stored. Four warpgroups compute, each 64 keys of one row; a fifth
+ * copies. Rows of the accumulators are keys: S^T = k q^T
  * and dP^T = v dout^T come out as the A operands that dv = P^T dout and dk = dS^T q need.
  * With four warpgroups at hand the steps of one hide the waits of another without
  * pipelining in the source; what a step reads from shared memory is asked for behind its
@@ -14,8 +16,7 @@
  * Registers of a computing thread, W = 32: k and v 16, dk and dv 32, S and dP 32, operands
  * 16 (32 with pairs), bias and row values 16: at most 112, with the loads not all at a
  * time. Shared memory: four stages of q and dout of two rows (64 x W each), the bias of 128
- * keys x 64 queries and row values: 33.5 KB (BF16 bias) or 49.5 KB (FP32) a stage at W
- * = 32. */
+ * keys x 64 queries and row values: 33 KB (BF16 bias) or 49 KB (FP32) a stage at W = 32. */
 #include "kernels/triangle_attention/twopass_device.cuh"
 
 namespace {
@@ -25,10 +26,11 @@ struct Keys {
     const uint16_t *k, *v; /* bf16 [B,R,H,N,D] */
     const char *bias;      /* bias tiles, rows are keys */
     const float *values;   /* row values */
-    const uint64_t *words; /* [B R][tiles], or NULL: every key is valid */
+    const uint64_t *words; /* [B R][word_stride], or NULL: every key is valid */
+    const int *order;      /* [B R], rows in order of work, or NULL */
     void *dk, *dv;         /* [B,R,H,N,D] or NULL */
     int R, H, N, D, tiles;
-    int blocks, row_groups; /* of 128 keys; of two rows */
+    int blocks, row_groups, items; /* of 128 keys; of two rows; pieces of work */
     float sc;
     bool f32;
 };
@@ -45,25 +47,56 @@ struct Plan {
                   "every stage is aligned");
 };
 
-/* Where a CTA is: keys from 128 `block`, rows from r0. */
-struct Place {
-    int block, r0, h, b;
+/* Valid keys of one key tile of row r; 0 for a tile beyond N. */
+__device__ __forceinline__ uint64_t key_word(const Keys &a, int b, int r, int tile)
+{
+    if (!a.words)
+        return ~0ull;
+    return tile < a.tiles ? a.words[(size_t)(b * a.R + r) * word_stride(a.tiles) + tile]
+                          : 0;
+}
+
+/* A piece of work: keys from 128 `block`, two rows; beyond the last row, it again. */
+struct Item {
+    int block, r0, h, b; /* r0: place of the first row in their order */
+
+    __device__ __forceinline__ Item(const Keys &a, int item)
+    {
+        block = item % a.blocks;
+        item /= a.blocks;
+        r0 = item % a.row_groups * 2;
+        item /= a.row_groups;
+        h = item % a.H;
+        b = item / a.H;
+    }
+    __device__ __forceinline__ int row(const Keys &a, int i) const
+    {
+        return ordered_row(a.order, b, a.R, min(r0 + i, a.R - 1));
+    }
+    /* Has none of the four tiles a valid key? */
+    __device__ __forceinline__ bool dead(const Keys &a) const
+    {
+        const int r = row(a, 0), s = row(a, 1);
+        return (key_word(a, b, r, 2 * block) | key_word(a, b, r, 2 * block + 1)
+                | key_word(a, b, s, 2 * block) | key_word(a, b, s, 2 * block + 1))
+               == 0;
+    }
 };
 
 template <int W, class Bias>
-__device__ __forceinline__ void copy_tiles(const Keys &a, uint32_t start, const Place &p)
+__device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const Item &p,
+                                          Ring<Plan<W, Bias>::STAGES> &ring)
 {
     typedef Plan<W, Bias> P;
     const char *bias =
         a.bias
         + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.tiles * P::BLOCK;
-    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
     for (int t = 0; t < a.tiles; t++, ring.advance()) {
         barrier_wait(ring.empty(), ring.parity);
         const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
         barrier_expect(full, P::STAGE);
         for (int i = 0; i < P::ROWS; i++) {
-            const int plane = (p.b * a.R + min(p.r0 + i, a.R - 1)) * a.H + p.h;
+            const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
             copy_box(to + 2 * i * P::TILE, &a.q, 64 * t, plane, full);
             copy_box(to + (2 * i + 1) * P::TILE, &a.dout, 64 * t, plane, full);
             copy_bytes(to + P::VALUES + i * ROW_VALUES,
@@ -76,6 +109,29 @@ __device__ __forceinline__ void copy_tiles(const Keys &a, uint32_t start, const 
     }
 }
 
+/* A thread's part of one row of dk or dv, times `factor`; +0 unless valid. x: its first
+ * element, those of 8 columns on are 4 apart. */
+template <int W>
+__device__ __forceinline__ void store_row(void *to, size_t at, const float *x, float factor,
+                                          bool valid, int D, bool f32)
+{
+    if (to && f32) {
+        float2 *row = reinterpret_cast<float2 *>(static_cast<float *>(to) + at);
+#pragma unroll
+        for (int n = 0; n < W / 8; n++)
+            if (8 * n < D)
+                row[4 * n] = valid ? make_float2(x[4 * n] * factor, x[4 * n + 1] * factor)
+                                   : make_float2(0.0f, 0.0f);
+    } else if (to) {
+        uint32_t *row = reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(to) + at);
+#pragma unroll
+        for (int n = 0; n < W / 8; n++)
+            if (8 * n < D)
+                row[4 * n] =
+                    valid ? pack_bf16(x[4 * n] * factor, x[4 * n + 1] * factor) : 0u;
+    }
+}
+
 /* 64 keys of one row. A step takes 32 queries. */
 template <int W, class Bias, bool PAIRS>
 struct Block {
@@ -83,18 +139,25 @@ struct Block {
     float dk[W / 2], dv[W / 2];
 
     /* q, dout: start words of the step's 32 tile rows. bias: the thread's first piece.
-     * values: nm of the thread's first column. */
+     * values: -lse of the thread's first column. */
     __device__ __forceinline__ void step(uint32_t q, uint32_t dout, uint32_t bias,
                                          uint32_t values, float sc)
     {
         float s[16], ds[16];
+#pragma unroll
+        for (int n = 0; n < 4; n++) { /* dP less delta comes out of the chain */
+            const float2 nd = load_shared2(values + 256 + 32 * n);
+            ds[4 * n] = ds[4 * n + 2] = nd.x;
+            ds[4 * n + 1] = ds[4 * n + 3] = nd.y;
+        }
+        settled(ds);
         wgmma_fence();
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
             wgmma<0>(s, k[x], tile_descriptor<W>(q + 2 * x), x > 0);
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
-            wgmma<0>(ds, v[x], tile_descriptor<W>(dout + 2 * x), x > 0);
+            wgmma<0>(ds, v[x], tile_descriptor<W>(dout + 2 * x), 1);
         wgmma_commit();
         float2 nm[4];
 #pragma unroll
@@ -111,16 +174,12 @@ struct Block {
         uint32_t p_high[8], p_low[PAIRS ? 8 : 1], ds_high[8], ds_low[PAIRS ? 8 : 1];
 #pragma unroll
         for (int n = 0; n < 4; n++) {
-            const float2 inv = load_shared2(values + 256 + 32 * n);
-            const float2 nid = load_shared2(values + 512 + 32 * n);
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                float &p = s[4 * n + e], &d = ds[4 * n + e];
+                float &p = s[4 * n + e];
                 const float u = __fmaf_rn(p, sc, b.value(4 * n + e));
-                const float x =
-                    ex2(__fmaf_rn(u, GG_TA_TWOPASS_LOG2E, e & 1 ? nm[n].y : nm[n].x));
-                d = x * __fmaf_rn(d, e & 1 ? inv.y : inv.x, e & 1 ? nid.y : nid.x);
-                p = x * (e & 1 ? inv.y : inv.x);
+                p = ex2(__fmaf_rn(u, GG_TA_TWOPASS_LOG2E, e & 1 ? nm[n].y : nm[n].x));
+                ds[4 * n + e] *= p;
             }
         }
 #pragma unroll
@@ -141,69 +200,30 @@ struct Block {
     __device__ __forceinline__ void store(const Keys &a, size_t plane, int key0,
                                           uint64_t word)
     {
-        const int lane = (int)(threadIdx.x & 31), warp = (int)(threadIdx.x >> 5 & 3);
+        const int row = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const int row = 16 * warp + (lane >> 2) + 8 * half;
-            if (key0 + row >= a.N)
+            const int key = row + 8 * half;
+            if (key0 + key >= a.N)
                 continue;
-            const bool valid = word >> row & 1;
-            const size_t at = (plane * a.N + key0 + row) * a.D + 2 * (lane & 3);
-#pragma unroll
-            for (int n = 0; n < W / 8; n++) {
-                if (8 * n >= a.D)
-                    continue;
-                const int i = 4 * n + 2 * half;
-                if (a.dk)
-                    store_two(a.dk, at + 8 * n, valid ? dk[i] * a.sc : 0.0f,
-                              valid ? dk[i + 1] * a.sc : 0.0f, a.f32);
-                if (a.dv)
-                    store_two(a.dv, at + 8 * n, valid ? dv[i] : 0.0f,
-                              valid ? dv[i + 1] : 0.0f, a.f32);
-            }
+            const bool valid = word >> key & 1;
+            const size_t at = (plane * a.N + key0 + key) * a.D + 2 * (threadIdx.x & 3);
+            store_row<W>(a.dk, at, dk + 2 * half, a.sc, valid, a.D, a.f32);
+            store_row<W>(a.dv, at, dv + 2 * half, 1.0f, valid, a.D, a.f32);
         }
     }
 };
 
-/* Valid keys of one key tile of row r; 0 for a tile beyond N. */
-__device__ __forceinline__ uint64_t key_word(const Keys &a, int b, int r, int tile)
-{
-    if (!a.words)
-        return ~0ull;
-    return tile < a.tiles ? a.words[(size_t)(b * a.R + r) * a.tiles + tile] : 0;
-}
-
+/* The keys of one warpgroup through all query tiles of a piece of work. */
 template <int W, class Bias, bool PAIRS>
-__global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
-    keys_kernel(const __grid_constant__ Keys a)
+__device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Item &p,
+                                         Ring<Plan<W, Bias>::STAGES> &ring, int warp)
 {
     typedef Plan<W, Bias> P;
-    const uint32_t start = shared_start();
-    const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    const int rest = (int)(blockIdx.x / (unsigned)a.blocks), bh = rest / a.row_groups;
-    const Place place = {(int)(blockIdx.x % (unsigned)a.blocks),
-                         rest % a.row_groups * P::ROWS, bh % a.H, bh / a.H};
-    const int last = min(place.r0 + 1, a.R - 1);
-    const bool dead = (key_word(a, place.b, place.r0, 2 * place.block)
-                       | key_word(a, place.b, place.r0, 2 * place.block + 1)
-                       | key_word(a, place.b, last, 2 * place.block)
-                       | key_word(a, place.b, last, 2 * place.block + 1))
-                      == 0;
-    if (threadIdx.x == 0)
-        ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
-    publish_shared();
-    __syncthreads();
-    if (warp >= P::WARPS) {
-        give_registers();
-        if (!dead && warp == P::WARPS && (threadIdx.x & 31) == 0)
-            copy_tiles<W, Bias>(a, start, place);
-        return;
-    }
-    take_registers<P::GROUPS>();
-
-    const int half = warp >> 2 & 1, row = warp >> 3, r = min(place.r0 + row, a.R - 1);
-    const int key0 = 128 * place.block + 64 * half;
-    const size_t plane = (size_t)(place.b * a.R + r) * a.H + place.h;
+    const int half = warp >> 2 & 1, row = warp >> 3, r = p.row(a, row);
+    const int key0 = 128 * p.block + 64 * half;
+    const size_t plane = (size_t)(p.b * a.R + r) * a.H + p.h;
+    const uint64_t word = key_word(a, p.b, r, 2 * p.block + half);
     Block<W, Bias, PAIRS> keys;
     const size_t first = (plane * a.N + key0) * a.D;
     load_operand<W>(keys.k, a.k + first, a.N - key0, a.D);
@@ -215,28 +235,59 @@ __global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
     const uint32_t bias = start + P::BIAS + half * P::BLOCK + 16 * (threadIdx.x & 127);
     const uint32_t values = start + P::VALUES + row * ROW_VALUES + 8 * (threadIdx.x & 3);
     const uint32_t queries = tile_start(start + 2 * row * P::TILE);
-    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
-    for (int t = dead ? a.tiles : 0; t < a.tiles; t++, ring.advance()) {
+    for (int t = p.dead(a) ? a.tiles : 0; t < a.tiles; t++, ring.advance()) {
         const int at = ring.stage * P::STAGE;
         barrier_wait(ring.full(), ring.parity);
+        if (word != 0) {
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint32_t q = queries + at / 16 + i * (32 * W * 2 / 16);
-            keys.step(q, q + P::TILE / 16, bias + at + i * BiasTile<Bias>::BYTES,
-                      values + at + i * 128, a.sc);
+            for (int i = 0; i < 2; i++) {
+                const uint32_t q = queries + at / 16 + i * (32 * W * 2 / 16);
+                keys.step(q, q + P::TILE / 16, bias + at + i * BiasTile<Bias>::BYTES,
+                          values + at + i * 128, a.sc);
+            }
         }
         release_stage(ring.empty());
     }
-    if (place.r0 + row < a.R)
-        keys.store(a, plane, key0, key_word(a, place.b, r, 2 * place.block + half));
+    if (p.r0 + row < a.R)
+        keys.store(a, plane, key0, word);
+}
+
+template <int W, class Bias, bool PAIRS>
+__global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
+    keys_kernel(const __grid_constant__ Keys a)
+{
+    typedef Plan<W, Bias> P;
+    const uint32_t start = shared_start();
+    const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
+    if (threadIdx.x == 0)
+        ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
+    publish_shared();
+    __syncthreads();
+    const int first = (int)blockIdx.x, step = (int)gridDim.x;
+    if (warp >= P::WARPS) {
+        give_registers();
+        Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
+        if (warp == P::WARPS && (threadIdx.x & 31) == 0)
+            for (int item = first; item < a.items; item += step) {
+                const Item p(a, item);
+                if (!p.dead(a))
+                    copy_item<W, Bias>(a, start, p, ring);
+            }
+        return;
+    }
+    take_registers<P::GROUPS>();
+    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
+    for (int item = first; item < a.items; item += step)
+        one_item<W, Bias, PAIRS>(a, start, Item(a, item), ring, warp);
 }
 
 template <int W, class Bias, bool PAIRS>
 cudaError_t start(const gg_ta_call &u, const Keys &a)
 {
     typedef Plan<W, Bias> P;
-    const size_t ctas = (size_t)a.blocks * a.row_groups * bias_planes_of(u);
-    return launch(keys_kernel<W, Bias, PAIRS>, ctas, P::THREADS, P::SHARED,
+    int ctas;
+    GG_TRY_CUDA(multiprocessors(&ctas));
+    return launch(keys_kernel<W, Bias, PAIRS>, min(ctas, a.items), P::THREADS, P::SHARED,
                   (cudaStream_t)u.stream, a);
 }
 
@@ -257,9 +308,11 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     a.bias = static_cast<const char *>(space.bias_turned);
     a.values = space.rows;
     a.words = u.keys == GG_TA_KEYS_ALL ? nullptr : space.words;
+    a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;
     a.dk = u.dk, a.dv = u.dv;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D, a.tiles = t.tiles;
     a.blocks = t.even / 2, a.row_groups = (u.R + 1) / 2;
+    a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
     a.sc = u.sc;
     a.f32 = u.grad_f32 != 0;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));

@@ -8,6 +8,7 @@
 
 enum {
     GG_TA_TWOPASS_MAX_HEAD = 32, /* largest D */
+    GG_TA_TWOPASS_MAX_KEYS = 3072, /* largest N: eight ranges, a cluster of CTAs */
     GG_TA_TWOPASS_CHUNKS = 16,   /* the most row chunks of a dbias element */
     GG_TA_TWOPASS_CTAS = 132     /* CTAs that the choice of chunks takes for one wave */
 };
@@ -17,11 +18,37 @@ enum { GG_TA_SPLIT_FORWARD = 2, GG_TA_SPLIT_BACKWARD = 4 };
 
 /* gg_kernel.features of `split`. */
 static const gg_feature gg_ta_split_features[] = {
-    {"compensation", "delta uses o + e, where e = bf16(o32 - o) is saved by forward", 1},
+    {"compensation", "delta uses o before its rounding, saved in FP32 by forward", 1},
     {"pairs_forward", "P enters the product with v as a BF16 pair", 1},
     {"pairs_backward", "P and dS enter the products of backward as BF16 pairs", 1},
     {NULL, NULL, 0},
 };
+
+/* What forward keeps for backward, in the saved buffer, each part at a multiple of 256
+ * bytes: lse, the log-sum-exp in units of log 2; with compensation the output beyond BF16,
+ * as e = bf16(o32 - o) (twopass) or as o32 itself (split: wide). */
+typedef struct gg_ta_twopass_saved {
+    float *lse;  /* [B,R,H,N] */
+    uint16_t *e; /* bf16 [B,R,H,N,D] or NULL */
+    float *o32;  /* [B,R,H,N,D] or NULL */
+    size_t bytes;
+} gg_ta_twopass_saved;
+
+static inline gg_ta_twopass_saved gg_ta_twopass_save(const gg_call *call, int wide)
+{
+    const int64_t *extent = call->inputs[0]->shape;
+    size_t rows = 1;
+    for (int i = 0; i < 4; i++) rows *= (size_t)extent[i];
+    size_t head = (rows * 4 + 255) / 256 * 256;
+    size_t tail = (rows * (size_t)extent[4] * (wide ? 4 : 2) + 255) / 256 * 256;
+    char *saved = (char *)call->saved;
+    gg_ta_twopass_saved y = {(float *)(void *)saved, NULL, NULL, head};
+    if (!(call->features & 1)) return y;
+    y.bytes += tail;
+    if (saved && wide) y.o32 = (float *)(void *)(saved + head);
+    if (saved && !wide) y.e = (uint16_t *)(void *)(saved + head);
+    return y;
+}
 
 #define GG_TA_TWOPASS_LOG2E 0x1.715476p+0f
 /* A running maximum starts here: below every logit that counts, and finite times LOG2E. */
@@ -30,7 +57,7 @@ static const gg_feature gg_ta_split_features[] = {
 #define GG_TA_TWOPASS_GROWTH 5.5f
 
 /* Keys of one dq chain: half of what a CTA holds. Of 192, 160 and 128 the one that pads N
- * least; the largest of equals, because its dq leaves in the fewest parts. */
+ * least; the largest of equals, because it makes the fewest chains. */
 static inline int gg_ta_twopass_half(int N)
 {
     static const int halves[3] = {192, 160, 128};
@@ -46,7 +73,8 @@ static inline int gg_ta_twopass_half(int N)
     return best;
 }
 
-/* Key ranges of two halves: parts of dq. */
+/* Key ranges of two halves: parts of dq. Steps of 32 keys are dealt out in turn: step s
+ * belongs to range s / 2 % ranges, and there to half s % 2. */
 static inline int gg_ta_twopass_ranges(int N)
 {
     int range = 2 * gg_ta_twopass_half(N);

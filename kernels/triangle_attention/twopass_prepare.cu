@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is made before and after the tile kernels of `twopass` and `split`: bias tiles, key
- * words, k and v without invalid keys, row values with delta, and the ordered sums of dq
- * parts and dbias slabs. Layouts: twopass.cuh; arithmetic: README.md. All of it is bound by
+ * words, k and v without invalid keys, row values with delta, and the ordered sum of dbias
+ * slabs. Layouts: twopass.cuh; arithmetic: README.md. All of it is bound by
  * memory, so one thread handles whole 16-byte pieces where it can. */
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
 }
 
 struct KeyWords {
-    uint64_t *words;        /* [rows][tiles], rows = B R */
+    uint64_t *words;        /* [rows][word_stride], rows = B R */
     const uint8_t *mask;    /* [rows][N] or NULL */
     const int32_t *lengths; /* [rows] or NULL */
     size_t count;           /* rows tiles */
@@ -101,13 +101,49 @@ __global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
         word |= (uint64_t)__ballot_sync(0xffffffffu, valid) << (32 * half);
     }
     if ((threadIdx.x & 31) == 0)
-        a.words[at] = word;
+        a.words[row * word_stride(a.tiles) + at % a.tiles] = word;
+}
+
+struct LiveRows {
+    uint64_t *words; /* [B R][word_stride] */
+    int *order;      /* [B R] */
+    int R, tiles;
+    size_t count; /* B R */
+};
+
+__global__ void __launch_bounds__(THREADS) live_kernel(LiveRows a)
+{
+    const size_t row = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (row >= a.count)
+        return;
+    uint64_t *words = a.words + row * word_stride(a.tiles);
+    int live = a.tiles;
+    while (live > 0 && words[live - 1] == 0)
+        live--;
+    words[word_stride(a.tiles) - 2] = (uint64_t)live;
+}
+
+/* A row's place is the number of rows before it. */
+__global__ void __launch_bounds__(THREADS) order_kernel(LiveRows a)
+{
+    const size_t row = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (row >= a.count)
+        return;
+    const int r = (int)(row % a.R), stride = word_stride(a.tiles);
+    const uint64_t *live = a.words + (row - r) * stride + stride - 2;
+    const uint64_t mine = live[(size_t)r * stride];
+    int place = 0;
+    for (int x = 0; x < a.R; x++) {
+        const uint64_t other = live[(size_t)x * stride];
+        place += other > mine || (other == mine && x < r);
+    }
+    a.order[row - r + place] = r;
 }
 
 struct Sanitise {
     const uint4 *k, *v;
     uint4 *k_out, *v_out;    /* bf16 [B R][H][N][D] in pieces of 8 */
-    const uint64_t *words;   /* [B R][tiles] */
+    const uint64_t *words;   /* [B R][word_stride] */
     size_t count;            /* pieces */
     int H, N, tiles, pieces; /* pieces: of a key */
 };
@@ -120,7 +156,7 @@ __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
         return;
     const size_t row = at / a.pieces, plane = row / a.N;
     const int key = (int)(row % a.N);
-    const uint64_t word = a.words[plane / a.H * a.tiles + (key >> 6)];
+    const uint64_t word = a.words[plane / a.H * word_stride(a.tiles) + (key >> 6)];
     const uint4 zero = make_uint4(0, 0, 0, 0);
     const bool valid = word >> (key & 63) & 1;
     a.k_out[at] = valid ? a.k[at] : zero;
@@ -128,85 +164,81 @@ __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
 }
 
 struct RowValues {
-    float *values;                    /* [planes][tiles][3][64] */
-    const float *m, *inv;             /* [planes][N] */
+    float *values;                    /* [planes][tiles][2][64] */
+    const float *lse;                 /* [planes][N] */
     const uint16_t *dout, *o, *error; /* [planes][N][D]; error is e, or NULL */
-    size_t count;                     /* planes tiles 64 */
+    const float *wide;                /* o32, or NULL */
     int N, D, tiles;
 };
 
-/* delta_i = chain of fma(dout_d, y_d, .) over d ascending, y = o, or o + e. */
-__device__ __forceinline__ float delta_of(const RowValues &a, size_t at)
+/* y of eight neighbouring d: o32, o + e, or o. */
+__device__ __forceinline__ void load_y(const RowValues &a, size_t at, float (&y)[8])
 {
-    float sum = 0.0f;
-    for (int d = 0; d < a.D; d += 8) {
-        const uint4 g4 = *reinterpret_cast<const uint4 *>(a.dout + at + d);
-        const uint4 o4 = *reinterpret_cast<const uint4 *>(a.o + at + d);
-        uint4 e4 = make_uint4(0, 0, 0, 0);
-        if (a.error)
-            e4 = *reinterpret_cast<const uint4 *>(a.error + at + d);
-        const uint32_t g[4] = {g4.x, g4.y, g4.z, g4.w}, o[4] = {o4.x, o4.y, o4.z, o4.w};
-        const uint32_t e[4] = {e4.x, e4.y, e4.z, e4.w};
+    if (a.wide) {
+        const float4 x0 = *reinterpret_cast<const float4 *>(a.wide + at);
+        const float4 x1 = *reinterpret_cast<const float4 *>(a.wide + at + 4);
+        y[0] = x0.x, y[1] = x0.y, y[2] = x0.z, y[3] = x0.w;
+        y[4] = x1.x, y[5] = x1.y, y[6] = x1.z, y[7] = x1.w;
+        return;
+    }
+    const uint4 o4 = *reinterpret_cast<const uint4 *>(a.o + at);
+    const uint32_t o[4] = {o4.x, o4.y, o4.z, o4.w};
+    uint4 e4 = make_uint4(0, 0, 0, 0);
+    if (a.error)
+        e4 = *reinterpret_cast<const uint4 *>(a.error + at);
+    const uint32_t e[4] = {e4.x, e4.y, e4.z, e4.w};
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float y0 = low_bf16(o[i]), y1 = high_bf16(o[i]);
-            if (a.error) { /* exact unless o and e overlap: one rounding to FP32 */
-                y0 = __fadd_rn(y0, low_bf16(e[i]));
-                y1 = __fadd_rn(y1, high_bf16(e[i]));
-            }
-            sum = __fmaf_rn(low_bf16(g[i]), y0, sum);
-            sum = __fmaf_rn(high_bf16(g[i]), y1, sum);
+    for (int i = 0; i < 4; i++) {
+        y[2 * i] = low_bf16(o[i]), y[2 * i + 1] = high_bf16(o[i]);
+        if (a.error) { /* exact unless o and e overlap: one rounding to FP32 */
+            y[2 * i] = __fadd_rn(y[2 * i], low_bf16(e[i]));
+            y[2 * i + 1] = __fadd_rn(y[2 * i + 1], high_bf16(e[i]));
         }
     }
-    return sum;
 }
 
-/* One thread a query, tails included. */
-__global__ void __launch_bounds__(THREADS) rows_kernel(RowValues a)
+/* A CTA has 64 queries, D / 8 threads each: a chain over eight d in every thread, then the
+ * chains' sum in ascending order. */
+__global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
 {
-    const size_t x = (size_t)blockIdx.x * THREADS + threadIdx.x;
-    if (x >= a.count)
-        return;
-    const size_t block = x / 64, plane = block / a.tiles;
-    const int i = (int)(x % 64), query = (int)(block % a.tiles) * 64 + i;
-    float nm = 0.0f, inv = 0.0f, nid = 0.0f;
-    if (query < a.N) {
-        const size_t row = plane * a.N + query;
-        nm = -__fmul_rn(a.m[row], GG_TA_TWOPASS_LOG2E);
-        inv = a.inv[row];
-        nid = -__fmul_rn(inv, delta_of(a, row * a.D));
+    __shared__ float chain[8 * GG_TA_TILE];
+    const int pieces = a.D / 8, i = (int)threadIdx.x / pieces;
+    const int d = 8 * ((int)threadIdx.x % pieces);
+    const size_t plane = blockIdx.x / (unsigned)a.tiles;
+    const int first = (int)(blockIdx.x % (unsigned)a.tiles) * GG_TA_TILE;
+    if (first + i < a.N) {
+        const size_t at = (plane * a.N + first + i) * a.D + d;
+        const uint4 g4 = *reinterpret_cast<const uint4 *>(a.dout + at);
+        const uint32_t g[4] = {g4.x, g4.y, g4.z, g4.w};
+        float y[8], sum = 0.0f;
+        load_y(a, at, y);
+#pragma unroll
+        for (int x = 0; x < 4; x++) {
+            sum = __fmaf_rn(low_bf16(g[x]), y[2 * x], sum);
+            sum = __fmaf_rn(high_bf16(g[x]), y[2 * x + 1], sum);
+        }
+        chain[threadIdx.x] = sum;
     }
-    float *to = a.values + block * 192 + i;
-    to[0] = nm;
-    to[64] = inv;
-    to[128] = nid;
+    __syncthreads();
+    const int row = (int)threadIdx.x, query = first + row;
+    if (row >= GG_TA_TILE)
+        return;
+    float lse = 0.0f, delta = 0.0f;
+    if (query < a.N) {
+        lse = a.lse[plane * a.N + query];
+        delta = chain[row * pieces];
+        for (int x = 1; x < pieces; x++)
+            delta = __fadd_rn(delta, chain[row * pieces + x]);
+    }
+    float *to = a.values + (size_t)blockIdx.x * (2 * GG_TA_TILE) + row;
+    to[0] = -lse;
+    to[GG_TA_TILE] = -delta;
 }
-
-struct SumDq {
-    const float *parts;            /* [ranges][elements] */
-    const uint64_t *words;         /* [B R][tiles], or NULL */
-    void *dq;                      /* [elements] */
-    size_t elements, row_elements; /* B R H N D, H N D */
-    int ranges, tiles, span;       /* span: key tiles of a range */
-    float sc;
-    bool f32;
-};
 
 __device__ __forceinline__ float4 add4(float4 a, float4 b)
 {
     return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z),
                        __fadd_rn(a.w, b.w));
-}
-
-/* Does the range hold a valid key? A range without one wrote no part; its part is +0, which
- * changes no bit, because a sum of chains is never -0. */
-__device__ __forceinline__ bool live_range(const SumDq &a, const uint64_t *words, int range)
-{
-    uint64_t any = words ? 0 : 1;
-    const int end = min((range + 1) * a.span, a.tiles);
-    for (int t = range * a.span; words && t < end; t++)
-        any |= words[t];
-    return any != 0;
 }
 
 __device__ __forceinline__ void store_four(void *to, size_t at, float4 x, bool f32)
@@ -216,22 +248,6 @@ __device__ __forceinline__ void store_four(void *to, size_t at, float4 x, bool f
     else
         *reinterpret_cast<uint2 *>(static_cast<uint16_t *>(to) + at) =
             make_uint2(pack_bf16(x.x, x.y), pack_bf16(x.z, x.w));
-}
-
-__global__ void __launch_bounds__(THREADS) sum_dq_kernel(SumDq a)
-{
-    const size_t at = ((size_t)blockIdx.x * THREADS + threadIdx.x) * 4;
-    if (at >= a.elements)
-        return;
-    const uint64_t *words = a.words ? a.words + at / a.row_elements * a.tiles : nullptr;
-    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    for (int range = 0; range < a.ranges; range++)
-        if (live_range(a, words, range))
-            sum = add4(
-                sum, *reinterpret_cast<const float4 *>(a.parts + range * a.elements + at));
-    sum = make_float4(__fmul_rn(sum.x, a.sc), __fmul_rn(sum.y, a.sc),
-                      __fmul_rn(sum.z, a.sc), __fmul_rn(sum.w, a.sc));
-    store_four(a.dq, at, sum, a.f32);
 }
 
 struct SumDbias {
@@ -287,8 +303,14 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
 {
     const size_t count = (size_t)u.B * u.R * tiles_of(u);
     const KeyWords a = {space.words, u.mask, u.lengths, count, u.N, (int)tiles_of(u)};
-    return launch(words_kernel, blocks_for(count * 32), THREADS, 0, (cudaStream_t)u.stream,
-                  a);
+    GG_TRY_CUDA(launch(words_kernel, blocks_for(count * 32), THREADS, 0,
+                       (cudaStream_t)u.stream, a));
+    const LiveRows rows = {space.words, space.order, u.R, (int)tiles_of(u),
+                           (size_t)u.B * u.R};
+    GG_TRY_CUDA(launch(live_kernel, blocks_for(rows.count), THREADS, 0,
+                       (cudaStream_t)u.stream, rows));
+    return launch(order_kernel, blocks_for(rows.count), THREADS, 0,
+                  (cudaStream_t)u.stream, rows);
 }
 
 static cudaError_t sanitise(const gg_ta_call &u, const TwopassSpace &space)
@@ -322,32 +344,12 @@ cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpa
     return sanitise(u, space);
 }
 
-cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const TwopassSpace &space)
+cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
+                               const TwopassSpace &space)
 {
-    const size_t count = planes_of(u) * tiles_of(u) * 64;
-    const RowValues a = {space.rows, u.m,   u.inv, u.dout, u.o,
-                         u.e,        count, u.N,   u.D,    (int)tiles_of(u)};
-    return launch(rows_kernel, blocks_for(count), THREADS, 0, (cudaStream_t)u.stream, a);
-}
-
-cudaError_t gg_ta_twopass_sum_dq(const gg_ta_call &u, const TwopassSpace &space)
-{
-    const TwopassTiles t = twopass_tiles(u);
-    if (!u.dq)
-        return cudaSuccess;
-    if (!twopass_parts(u, t))
-        return cudaSuccess; /* already written */
-    const SumDq a = {space.parts,
-                     u.keys == GG_TA_KEYS_ALL ? nullptr : space.words,
-                     u.dq,
-                     elements_of(u),
-                     (size_t)u.H * u.N * u.D,
-                     t.ranges,
-                     t.tiles,
-                     t.half / 32,
-                     u.sc,
-                     u.grad_f32 != 0};
-    return launch(sum_dq_kernel, blocks_for(a.elements / 4), THREADS, 0,
+    const RowValues a = {space.rows, saved.lse, u.dout, u.o, saved.e,
+                         saved.o32,  u.N,       u.D,    (int)tiles_of(u)};
+    return launch(rows_kernel, planes_of(u) * tiles_of(u), 8 * u.D, 0,
                   (cudaStream_t)u.stream, a);
 }
 

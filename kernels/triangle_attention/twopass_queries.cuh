@@ -2,38 +2,43 @@
  * Backward pass of `twopass` and `split` that owns a query x key range: dq and dbias
  * (README.md). Its instances are in twopass_queries.cu and split_queries.cu.
  *
- * A CTA owns 64 queries and a range of 2 HALF keys and loops over the rows r of its chunk.
- * Two warpgroups compute, HALF keys each, a third copies. dbias of the chunk stays in
- * registers for the whole loop and is written once; dq is complete after a row but for the
- * other ranges, and leaves as one FP32 part a range, or at once when there is one range.
- * The step of 32 keys is a pipeline of two: while the elementwise work of one runs, the
- * tensor cores form S and dP of the next and add dS k of the one before.
+ * A CTA owns 64 queries and 2 HALF keys and loops over the rows r of its chunk. Two
+ * warpgroups compute, HALF keys each, a third copies. dbias of the chunk stays in
+ * registers for the whole loop and is written once. The step of 32 keys is a pipeline of
+ * two: while the elementwise work of one runs, the tensor cores form S and dP of the next
+ * and add dS k of the one before.
+ *
+ * The CTAs of a query tile's ranges form a cluster: dq of a row passes from one to the next
+ * through shared memory, each adding its part, and the last stores it. Keys are dealt out in
+ * steps of 32 over all warpgroups of the cluster, so that a row of few keys costs all of
+ * them the same.
  *
  * Registers of a computing thread, W = 32, HALF = 192: dbias 96, S and dP of two steps 64,
- * dq 16, operands 16 (32 with pairs), row values 6: 198 (214) of 240. q and dout as shared
+ * dq 16, operands 16 (32 with pairs), row values 4: 196 (212) of 240. q and dout as shared
  * operands save 16.
- * Shared memory: the bias of the CTA (48 KB BF16, 96 KB FP32 at HALF = 192), two to four
- * stages of one row's q, dout, k, v and row values (57 KB at W = 32), 8 KB for dq between
- * the warpgroups. */
+ * Shared memory, W = 32, HALF = 192: the bias of the CTA (48 KB BF16, 96 KB FP32); two or
+ * three stages of one row's k and v (48 KB), two of its q, dout and row values (8.5 KB); 16
+ * KB for dq between the warpgroups and from the CTA before. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 
 #include <type_traits> /* integral_constant: the parity of a step as a constant */
 
+#include "kernels/triangle_attention/cluster.cuh"
 #include "kernels/triangle_attention/twopass_device.cuh"
 
 struct TwopassQueries {
     CUtensorMap q, dout, k, v;
     const char *bias;             /* bias tiles, rows are queries */
     const float *values;          /* row values */
-    const uint64_t *words;        /* [B R][tiles]; read when MASKED */
-    void *dq;                     /* with one range [B,R,H,N,D], else the parts; or NULL */
+    const uint64_t *words;        /* [B R][word_stride]; read when MASKED */
+    void *dq;                     /* [B,R,H,N,D] or NULL */
     float *slabs;                 /* [chunks][B H][tiles 64][key_tiles 64] or NULL */
-    size_t row_bytes, part_bytes; /* of dq, r and range, to the next */
+    size_t row_bytes;             /* of dq, a row r to the next */
     size_t slab_elements;
     int R, H, N, D, tiles, key_tiles, ranges, chunk_rows;
-    float sc, factor; /* factor: sc with one range, else 1 */
-    bool wide;        /* dq goes out as FP32 */
+    float sc;
+    bool wide; /* dq is FP32 */
 };
 
 namespace {
@@ -41,20 +46,34 @@ namespace {
 template <int W, class Bias, int HALF, bool PAIRS>
 struct Plan {
     static constexpr int GROUPS = 2, WARPS = 4 * GROUPS, THREADS = 128 * GROUPS + 128;
-    static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2, SIDE = HALF * W * 2;
-    static constexpr int KEYS = 2 * TILE, STAGE = KEYS + 2 * GROUPS * SIDE;
+    static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2;
+    /* A masked row may end after so many steps, even for the halves' sake. With pairs or an
+     * FP32 bias the registers suffice for one such exit alone. */
+    static constexpr int GRAIN = PAIRS || sizeof(Bias) == 4 ? 4 : 2;
+    static constexpr int SIDE = STEPS * TILE, STAGE = 2 * SIDE; /* k and v of a row */
+    static constexpr int ROWS = 2, ROW = 2 * TILE;              /* q and dout of a row */
+    static constexpr int WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8;
     static constexpr int BIAS_BYTES = GROUPS * STEPS * BiasTile<Bias>::BYTES;
-    static constexpr int HANDED = 64 * W * 4, FIXED = BIAS_BYTES + HANDED + 8 + ALIGNMENT;
-    static constexpr int FIT = (SHARED_LIMIT - FIXED) / (STAGE + ROW_VALUES + 16);
+    static constexpr int HANDED = 64 * W * 4;
+    static constexpr int FIXED =
+        BIAS_BYTES + 2 * HANDED + ROWS * (ROW + ROW_VALUES + WORDS + 16) + 24 + ALIGNMENT;
+    static constexpr int FIT = (SHARED_LIMIT - FIXED) / (STAGE + 16);
     static constexpr int STAGES = FIT > 4 ? 4 : FIT;
-    static constexpr int VALUES = STAGES * STAGE, BIAS = VALUES + STAGES * ROW_VALUES;
-    static constexpr int HAND = BIAS + BIAS_BYTES, BARRIERS = HAND + HANDED;
-    static constexpr int READY = BARRIERS + 16 * STAGES, SHARED = READY + 8 + ALIGNMENT;
-    static_assert(STAGES >= 2 && STAGE % 512 == 0, "rows overlap; swizzles are aligned");
+    static constexpr int QUERIES = STAGES * STAGE, VALUES = QUERIES + ROWS * ROW;
+    static constexpr int BIAS = VALUES + ROWS * ROW_VALUES, HAND = BIAS + BIAS_BYTES;
+    static constexpr int PASSED = HAND + HANDED, KEY_WORDS = PASSED + HANDED;
+    static constexpr int BARRIERS = KEY_WORDS + ROWS * WORDS;
+    static constexpr int ROW_BARRIERS = BARRIERS + 16 * STAGES;
+    static constexpr int READY = ROW_BARRIERS + 16 * ROWS;    /* the bias is here */
+    static constexpr int ARRIVED = READY + 8, TAKEN = READY + 16; /* see DqPassage */
+    static constexpr int SHARED = READY + 24 + ALIGNMENT;
+    static_assert(STAGES >= 2 && STAGE % 512 == 0 && ROW % 512 == 0,
+                  "rows overlap; swizzles are aligned");
 };
 
-/* Where a CTA is, but for its chunk, blockIdx.y. Read afresh where it is needed: kept, it
- * would cost the inner loop four registers. */
+/* Where a CTA is, but for its chunk, blockIdx.y. Its keys: tiles range, range + ranges, ...
+ * of 64, the first 32 of each for the first warpgroup. Read afresh where it is needed: kept,
+ * it would cost the inner loop four registers. */
 struct Place {
     int tile, range, h, b;
 
@@ -62,79 +81,100 @@ struct Place {
     {
         unsigned rest;
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(rest));
-        tile = (int)(rest % (unsigned)a.tiles);
-        rest /= (unsigned)a.tiles;
         range = (int)(rest % (unsigned)a.ranges);
         rest /= (unsigned)a.ranges;
+        tile = (int)(rest % (unsigned)a.tiles);
+        rest /= (unsigned)a.tiles;
         h = (int)(rest % (unsigned)a.H);
         b = (int)(rest / (unsigned)a.H);
     }
 };
 
-/* The rows that a CTA loops over: those of its chunk with a valid key in its range. */
-template <int HALF, bool MASKED>
+/* The rows that a cluster loops over: those of its chunk with a valid key. */
+template <int STEPS, bool MASKED>
 struct Rows {
-    const uint32_t *words; /* of row 0 and the range's first key, two for each key tile */
-    int count, stride, begin, end;
+    const uint64_t *all; /* words of row 0 */
+    int end;
 
     __device__ __forceinline__ Rows(const TwopassQueries &a, const Place &p)
-        : words(nullptr), count(0), stride(2 * a.tiles),
-          begin((int)blockIdx.y * a.chunk_rows), end(min(a.R, begin + a.chunk_rows))
-    {
-        if (MASKED) {
-            const int first = p.range * (2 * HALF / 32);
-            words = reinterpret_cast<const uint32_t *>(a.words)
-                    + (size_t)(p.b * a.R) * stride + first;
-            count = min(2 * HALF / 32, stride - first);
-        }
-    }
-    /* Valid keys i 32 .. + 31 of the range, in row r. */
-    __device__ __forceinline__ uint32_t word(int r, int i) const
-    {
-        return i < count ? words[(size_t)r * stride + i] : 0;
-    }
-    __device__ __forceinline__ int next(int r) const
+        : all(nullptr), end(min(a.R, ((int)blockIdx.y + 1) * a.chunk_rows))
     {
         if (MASKED)
-            for (; r < end; r++) {
-                uint32_t any = 0;
-                for (int i = 0; i < count; i++)
-                    any |= words[(size_t)r * stride + i];
-                if (any)
-                    break;
-            }
+            all = a.words + (size_t)(p.b * a.R) * word_stride(a.tiles);
+    }
+    __device__ __forceinline__ const uint64_t *words(const TwopassQueries &a, int r) const
+    {
+        return all + (size_t)r * word_stride(a.tiles);
+    }
+    __device__ __forceinline__ int begin(const TwopassQueries &a) const
+    {
+        return next(a, (int)blockIdx.y * a.chunk_rows);
+    }
+    __device__ __forceinline__ int next(const TwopassQueries &a, int r) const
+    {
+        if (MASKED)
+            while (r < end && words(a, r)[word_stride(a.tiles) - 2] == 0)
+                r++;
         return r;
     }
 };
 
+/* Steps of a row with `live` key tiles: whole grains, or all. */
+template <int STEPS, int GRAIN>
+__device__ __forceinline__ int steps_of(uint32_t live, int ranges)
+{
+    return min(STEPS, ((int)live + GRAIN * ranges - 1) / (GRAIN * ranges) * GRAIN);
+}
+
 template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
-__device__ __forceinline__ void copy_tiles(const TwopassQueries &a, uint32_t start,
-                                           const Rows<HALF, MASKED> &rows)
+__device__ __forceinline__ void
+copy_tiles(const TwopassQueries &a, uint32_t start,
+           const Rows<HALF / 32, MASKED> &rows)
 {
     typedef Plan<W, Bias, HALF, PAIRS> P;
+    constexpr int BLOCK = 2 * BiasTile<Bias>::BYTES;
     const Place p(a);
-    const size_t bias = ((size_t)(p.b * a.H + p.h) * ((a.tiles + 1) & ~1) + p.tile)
-                            * a.key_tiles * 2 * BiasTile<Bias>::BYTES
-                        + (size_t)p.range * P::BIAS_BYTES;
+    const char *bias = a.bias
+                       + (((size_t)(p.b * a.H + p.h) * ((a.tiles + 1) & ~1) + p.tile)
+                              * a.key_tiles
+                          + p.range)
+                             * BLOCK;
     barrier_expect(start + P::READY, P::BIAS_BYTES);
-    copy_bytes(start + P::BIAS, a.bias + bias, P::BIAS_BYTES, start + P::READY);
+    for (int u = 0; u < P::STEPS; u++)
+        copy_bytes(start + P::BIAS + u * BLOCK, bias + (size_t)u * a.ranges * BLOCK, BLOCK,
+                   start + P::READY);
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
-    for (int r = rows.next(rows.begin); r < rows.end;
-         r = rows.next(r + 1), ring.advance()) {
-        barrier_wait(ring.empty(), ring.parity);
-        const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
+    Ring<P::ROWS> queries = {start + P::ROW_BARRIERS, 0, 1};
+    const int query = 64 * p.tile, first_key = 64 * p.range;
+    for (int r = rows.begin(a); r < rows.end; r = rows.next(a, r + 1)) {
         const int plane = (p.b * a.R + r) * a.H + p.h;
-        barrier_expect(full, P::STAGE + ROW_VALUES);
-        copy_box(to, &a.q, 64 * p.tile, plane, full);
-        copy_box(to + P::TILE, &a.dout, 64 * p.tile, plane, full);
-        for (int i = 0; i < 2; i++) {
-            const int key = (2 * p.range + i) * HALF;
-            copy_box(to + P::KEYS + i * P::SIDE, &a.k, key, plane, full);
-            copy_box(to + P::KEYS + (2 + i) * P::SIDE, &a.v, key, plane, full);
+        const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
+        barrier_wait(queries.empty(), queries.parity);
+        const uint32_t here = queries.full();
+        const uint32_t row = start + P::QUERIES + queries.stage * P::ROW;
+        barrier_expect(here, P::ROW + ROW_VALUES + words);
+        copy_box(row, &a.q, query, plane, here);
+        copy_box(row + P::TILE, &a.dout, query, plane, here);
+        copy_bytes(start + P::VALUES + queries.stage * ROW_VALUES,
+                   a.values + ((size_t)plane * a.tiles * 64 + query) * 2, ROW_VALUES, here);
+        if (MASKED)
+            copy_bytes(start + P::KEY_WORDS + queries.stage * P::WORDS, rows.words(a, r),
+                       words, here);
+        queries.advance();
+        int steps = P::STEPS;
+        if (MASKED)
+            steps = steps_of<P::STEPS, P::GRAIN>(
+                (uint32_t)rows.words(a, r)[word_stride(a.tiles) - 2], a.ranges);
+        barrier_wait(ring.empty(), ring.parity);
+        uint32_t to = start + ring.stage * P::STAGE;
+        barrier_expect(ring.full(), 2 * steps * P::TILE);
+        for (int key = first_key; steps > 0; steps--) {
+            copy_box(to, &a.k, key, plane, ring.full());
+            copy_box(to + P::SIDE, &a.v, key, plane, ring.full());
+            key += 64 * a.ranges;
+            to += P::TILE;
         }
-        copy_bytes(start + P::VALUES + ring.stage * ROW_VALUES,
-                   a.values + ((size_t)plane * a.tiles + p.tile) * (ROW_VALUES / 4),
-                   ROW_VALUES, full);
+        ring.advance();
     }
 }
 
@@ -151,38 +191,15 @@ struct Target {
             64 * p.tile + 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
         const size_t plane = (size_t)p.b * a.R * a.H + p.h;
         const size_t first = (plane * a.N + query) * a.D + 2 * (threadIdx.x & 3);
-        to = static_cast<char *>(a.dq) + p.range * a.part_bytes + first * (a.wide ? 4 : 2);
+        to = static_cast<char *>(a.dq) + first * (a.wide ? 4 : 2);
         queries = a.N - query;
     }
 };
 
-/* Adds the second warpgroup's dq of row r to the first's, which stores the sum. Barrier 1:
- * the hand-over buffer is full; 2: it is free again. */
 template <int W>
-__device__ __forceinline__ void finish_row(const TwopassQueries &a, uint32_t hand,
-                                           float (&dq)[W / 2], int r, bool first, bool last)
+__device__ __forceinline__ void store_dq(const TwopassQueries &a, const float (&dq)[W / 2],
+                                         int r)
 {
-    const int thread = (int)(threadIdx.x & 127);
-    if (threadIdx.x >= 128) {
-        if (!first)
-            asm volatile("bar.sync 2, 256;" : : : "memory");
-#pragma unroll
-        for (int i = 0; i < W / 2; i++)
-            asm volatile("st.shared.f32 [%0], %1;"
-                         :
-                         : "r"(hand + (i * 128 + thread) * 4), "f"(dq[i])
-                         : "memory");
-        asm volatile("bar.arrive 1, 256;" : : : "memory");
-        return;
-    }
-    asm volatile("bar.sync 1, 256;" : : : "memory");
-#pragma unroll
-    for (int i = 0; i < W / 2; i++)
-        dq[i] += load_shared(hand + (i * 128 + thread) * 4);
-    if (!last)
-        asm volatile("bar.arrive 2, 256;" : : : "memory");
-    if (!a.dq)
-        return;
     const Target to(a);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -192,9 +209,99 @@ __device__ __forceinline__ void finish_row(const TwopassQueries &a, uint32_t han
 #pragma unroll
         for (int n = 0; n < W / 8; n++)
             if (8 * n < a.D)
-                store_two(at, 8 * n, dq[4 * n + 2 * half] * a.factor,
-                          dq[4 * n + 2 * half + 1] * a.factor, a.wide);
+                store_two(at, 8 * n, dq[4 * n + 2 * half] * a.sc,
+                          dq[4 * n + 2 * half + 1] * a.sc, a.wide);
     }
+}
+
+/* The way of dq through the CTAs of a cluster, row by row. Barrier `arrived` of a CTA counts
+ * the bytes that the CTA before has sent, `taken` the four warps of the CTA behind that have
+ * read what this one sent. Run by the first warpgroup. */
+template <int W>
+struct DqPassage {
+    uint32_t buffer, arrived, taken; /* shared addresses in this CTA */
+    uint32_t parity;                 /* of `arrived`, rows mod 2; `taken` is one behind */
+
+    /* Before the cluster's first barrier, one thread. */
+    __device__ __forceinline__ void init() const
+    {
+        barrier_init(arrived, 1);
+        barrier_init(taken, 4);
+        barrier_expect(arrived, 64 * W * 4);
+    }
+
+    /* dq = what the CTAs before this one have, + dq; passed on unless this is the last. */
+    __device__ __forceinline__ bool pass(float (&dq)[W / 2], int range, int ranges)
+    {
+        const uint32_t mine = buffer + 16 * (threadIdx.x & 127);
+        if (range > 0) {
+            barrier_wait(arrived, parity);
+            if (threadIdx.x == 0)
+                barrier_expect(arrived, 64 * W * 4); /* for the next row */
+#pragma unroll
+            for (int i = 0; i < W / 8; i++) {
+                const float4 x = load_shared4(mine + 2048 * i);
+                dq[4 * i] = __fadd_rn(x.x, dq[4 * i]);
+                dq[4 * i + 1] = __fadd_rn(x.y, dq[4 * i + 1]);
+                dq[4 * i + 2] = __fadd_rn(x.z, dq[4 * i + 2]);
+                dq[4 * i + 3] = __fadd_rn(x.w, dq[4 * i + 3]);
+            }
+            settled(dq);
+            __syncwarp();
+            if ((threadIdx.x & 31) == 0)
+                cluster_arrive(cluster_address(taken, range - 1));
+        }
+        if (range + 1 < ranges) {
+            const uint32_t to = cluster_address(mine, range + 1);
+            const uint32_t barrier = cluster_address(arrived, range + 1);
+            barrier_wait(taken, parity ^ 1);
+#pragma unroll
+            for (int i = 0; i < W / 8; i++)
+                cluster_store4(to + 2048 * i, dq[4 * i], dq[4 * i + 1], dq[4 * i + 2],
+                               dq[4 * i + 3], barrier);
+        }
+        parity ^= 1;
+        return range + 1 == ranges;
+    }
+};
+
+/* Adds the second warpgroup's dq of row r to the first's, which passes the sum on or stores
+ * it. Barrier 1: the hand-over buffer is full; 2: it is free again. */
+template <int W>
+__device__ __forceinline__ void finish_row(const TwopassQueries &a, uint32_t hand,
+                                           DqPassage<W> &passage, float (&dq)[W / 2], int r,
+                                           bool first, bool last)
+{
+    const uint32_t mine = hand + 16 * (threadIdx.x & 127);
+    if (!a.dq)
+        return;
+    if (threadIdx.x >= 128) {
+        if (!first)
+            asm volatile("bar.sync 2, 256;" : : : "memory");
+#pragma unroll
+        for (int i = 0; i < W / 8; i++)
+            asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
+                         :
+                         : "r"(mine + 2048 * i), "f"(dq[4 * i]), "f"(dq[4 * i + 1]),
+                           "f"(dq[4 * i + 2]), "f"(dq[4 * i + 3])
+                         : "memory");
+        asm volatile("bar.arrive 1, 256;" : : : "memory");
+        return;
+    }
+    asm volatile("bar.sync 1, 256;" : : : "memory");
+#pragma unroll
+    for (int i = 0; i < W / 8; i++) {
+        const float4 x = load_shared4(mine + 2048 * i);
+        dq[4 * i] += x.x;
+        dq[4 * i + 1] += x.y;
+        dq[4 * i + 2] += x.z;
+        dq[4 * i + 3] += x.w;
+    }
+    if (!last)
+        asm volatile("bar.arrive 2, 256;" : : : "memory");
+    const Place p(a);
+    if (passage.pass(dq, p.range, a.ranges))
+        store_dq<W>(a, dq, r);
 }
 
 /* Never loops. ptxas schedules a row without branches as one piece, moves too much ahead in
@@ -210,48 +317,83 @@ template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
 struct Worker {
     typedef Plan<W, Bias, HALF, PAIRS> P;
     float dbias[P::STEPS][16], s[2][16], ds[2][16], dq[W / 2];
+    float nd[2]; /* -delta of rows g, g + 8, for the scores to be formed next */
     uint32_t high[8], low[PAIRS ? 8 : 1];
 
-    /* S and dP of step u. start: start word of the stage. side: from there to k's half. */
-    __device__ __forceinline__ void scores(int c, int u, uint32_t start, uint32_t side)
+    __device__ __forceinline__ void load_deltas(uint32_t values)
     {
-        const uint32_t k = start + side + u * (32 * W * 2 / 16);
+        nd[0] = load_shared(values + 256);
+        nd[1] = load_shared(values + 256 + 32);
+    }
+
+    /* dP less delta comes out of the chain. */
+    __device__ __forceinline__ void start_scores(int c)
+    {
+#pragma unroll
+        for (int i = 0; i < 16; i++)
+            ds[c][i] = nd[i >> 1 & 1];
+        settled(ds[c]);
+    }
+
+    /* Makes the scores in flight those of half 0. A second copy of the row's code, with the
+     * halves' roles exchanged, costs nothing when every row takes it in turn, but more
+     * registers than there are when a row's length decides. */
+    __device__ __forceinline__ void turn_over()
+    {
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            s[0][i] = s[1][i];
+            ds[0][i] = ds[1][i];
+        }
+    }
+
+    /* S and dP of a step. queries, k: start words of the row's q and the step's k. */
+    __device__ __forceinline__ void scores(int c, uint32_t queries, uint32_t k)
+    {
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
-            wgmma_shared(s[c], tile_descriptor<W>(start + 2 * x),
+            wgmma_shared(s[c], tile_descriptor<W>(queries + 2 * x),
                          tile_descriptor<W>(k + 2 * x), x > 0);
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
-            wgmma_shared(ds[c], tile_descriptor<W>(start + P::TILE / 16 + 2 * x),
-                         tile_descriptor<W>(k + 2 * P::SIDE / 16 + 2 * x), x > 0);
+            wgmma_shared(ds[c], tile_descriptor<W>(queries + P::TILE / 16 + 2 * x),
+                         tile_descriptor<W>(k + P::SIDE / 16 + 2 * x), 1);
     }
 
     /* dq += dS k of step u, whose dS are the operands held. */
-    __device__ __forceinline__ void add_dq(int u, uint32_t start, uint32_t side, int keep)
+    __device__ __forceinline__ void add_dq(int u, uint32_t keys, int keep)
     {
-        multiply_rows<W, PAIRS, 2>(dq, high, low, start + side + u * (32 * W * 2 / 16),
-                                   keep);
+        multiply_rows<W, PAIRS, 2>(dq, high, low, keys + u * (P::TILE / 16), keep);
     }
 
-    /* S and dP of step u to dS, which joins dbias. */
+    /* S and dP of step u to dS, which joins dbias. word: the valid keys of the step. */
     __device__ __forceinline__ void gradient(int c, int u, uint32_t bias, uint32_t word,
-                                             const float (&value)[6], float sc,
+                                             const float (&nm)[2], float sc,
                                              uint32_t *to_high, uint32_t *to_low)
     {
-        uint32_t kept = word >> (2 * (threadIdx.x & 3));
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            BiasPieces<Bias, 2> b;
+            b.load(bias + 2 * u * BiasTile<Bias>::BYTES + j * (BiasTile<Bias>::BYTES / 2));
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                s[c][8 * j + i] = __fmaf_rn(s[c][8 * j + i], sc, b.value(i));
+        }
+        if (MASKED && word != ~0u) {
+            const uint32_t kept = word >> (2 * (threadIdx.x & 3));
+#pragma unroll
+            for (int i = 0; i < 16; i++)
+                if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1)) {
+                    s[c][i] = -INFINITY;
+                    ds[c][i] = 0.0f; /* whatever delta is */
+                }
+        }
 #pragma unroll
         for (int j = 0; j < 2; j++) {
             float *x = s[c] + 8 * j, *d = ds[c] + 8 * j;
-            BiasPieces<Bias, 2> b;
-            b.load(bias + u * BiasTile<Bias>::BYTES + j * (BiasTile<Bias>::BYTES / 2));
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                const int half = i >> 1 & 1;
-                float y = __fmaf_rn(x[i], sc, b.value(i));
-                if (MASKED && !(kept >> (16 * j + 8 * (i >> 2) + (i & 1)) & 1))
-                    y = -INFINITY;
-                const float p = ex2(__fmaf_rn(y, GG_TA_TWOPASS_LOG2E, value[half]));
-                d[i] = p * __fmaf_rn(d[i], value[2 + half], value[4 + half]);
+                d[i] *= ex2(__fmaf_rn(x[i], GG_TA_TWOPASS_LOG2E, nm[i >> 1 & 1]));
                 dbias[u][8 * j + i] += d[i];
             }
             to_operand<PAIRS>(d, to_high + 4 * j, PAIRS ? to_low + 4 * j : to_low);
@@ -261,16 +403,20 @@ struct Worker {
 
 template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
-                                     const Rows<HALF, MASKED> &rows)
+                                     const Rows<HALF / 32, MASKED> &rows)
 {
     typedef Plan<W, Bias, HALF, PAIRS> P;
     constexpr int STEPS = P::STEPS;
     const int group = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 7), 0);
     const int mine = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
     const uint32_t bias =
-        start + P::BIAS + group * STEPS * BiasTile<Bias>::BYTES + 16 * (threadIdx.x & 127);
-    const uint32_t tiles = tile_start(start), side = (P::KEYS + group * P::SIDE) / 16;
-    const uint32_t hand = start + P::HAND;
+        start + P::BIAS + group * BiasTile<Bias>::BYTES + 16 * (threadIdx.x & 127);
+    const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
+    const uint32_t all_queries = tile_start(start + P::QUERIES);
+    const uint32_t values = start + P::VALUES + 4 * mine, hand = start + P::HAND;
+    const uint32_t words =
+        start + P::KEY_WORDS + 8 * (int)cluster_rank() + 4 * group; /* of the first step */
+    DqPassage<W> passage = {start + P::PASSED, start + P::ARRIVED, start + P::TAKEN, 0};
     Worker<W, Bias, HALF, PAIRS, MASKED> w;
 #pragma unroll
     for (int u = 0; u < STEPS; u++)
@@ -285,87 +431,125 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         w.high[i] = w.low[PAIRS ? i : 0] = 0;
 
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
-    const int row = rows.next(rows.begin);
+    Ring<P::ROWS> queries = {start + P::ROW_BARRIERS, 0, 0};
+    const int row = rows.begin(a);
     int before = 0, previous = -1; /* the previous row: its stage, its number */
-    const auto one_row = [&](auto parity, int r, int next) {
-        constexpr int PARITY = decltype(parity)::value;
-        const uint32_t at = tiles + ring.stage * (P::STAGE / 16);
-        const uint32_t values = start + P::VALUES + ring.stage * ROW_VALUES + 4 * mine;
+    int final = STEPS - 1;         /* and its last step */
+    /* Step u of row r; the last one starts on row `next`. One piece from fence to wait in
+     * either case: chosen between inside, descriptors would not stay uniform and ptxas would
+     * serialise. */
+    const auto one_step = [&](auto place, auto is_last, int r, int next) {
+        constexpr int u = decltype(place)::value >> 1, c = decltype(place)::value & 1;
+        constexpr bool last = decltype(is_last)::value;
+        const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
+        const uint32_t row_values = values + queries.stage * ROW_VALUES;
+        const int row_stage = queries.stage;
         Ring<P::STAGES> ahead = ring;
-#pragma unroll
-        for (int u = 0; u < STEPS; u++) {
-            constexpr int LAST = STEPS - 1;
-            const int c = (u + PARITY) & 1;
-            if (u == LAST && next < rows.end) {
-                ahead.advance();
-                barrier_wait(ahead.full(), ahead.parity);
-            }
-            wgmma_fence();
-            if (u == LAST)
-                w.scores(c ^ 1, 0, tiles + ahead.stage * (P::STAGE / 16), side);
-            else
-                w.scores(c ^ 1, u + 1, at, side);
-            if (u == 0)
-                w.add_dq(LAST, tiles + before * (P::STAGE / 16), side, 1);
-            else
-                w.add_dq(u - 1, at, side, u > 1);
-            wgmma_commit();
-            uint32_t word = ~0u;
-            if (MASKED)
-                word = rows.word(r, group * STEPS + u);
-            float value[6];
-#pragma unroll
-            for (int i = 0; i < 6; i++)
-                value[i] = load_shared(values + 256 * (i >> 1) + 32 * (i & 1));
-            uint32_t high[8], low[PAIRS ? 8 : 1];
-            w.gradient(c, u, bias, word, value, a.sc, high, low);
-            wgmma_wait();
-            settled(w.s[c ^ 1]);
-            settled(w.ds[c ^ 1]);
-            settled(w.dq);
-#pragma unroll
-            for (int i = 0; i < 8; i++) {
-                w.high[i] = high[i];
-                if (PAIRS)
-                    w.low[i] = low[i];
-            }
-            if (u == 2)
-                cut_schedule(r);
-            if (u == 0 && previous >= 0) {
-                release_stage(start + P::BARRIERS + 8 * (P::STAGES + before));
-                finish_row<W>(a, hand, w.dq, previous, previous == row, false);
-            }
+        if (last && next < rows.end) {
+            ahead.advance();
+            queries.advance();
+            barrier_wait(ahead.full(), ahead.parity);
+            barrier_wait(queries.full(), queries.parity);
+            w.load_deltas(values + queries.stage * ROW_VALUES);
         }
-        previous = r;
-        before = ring.stage;
-        ring = ahead;
+        w.start_scores(c ^ 1);
+        wgmma_fence();
+        w.scores(c ^ 1, all_queries + queries.stage * (P::ROW / 16),
+                 last ? all_keys + ahead.stage * (P::STAGE / 16)
+                      : keys + (u + 1) * (P::TILE / 16));
+        if (u == 0)
+            w.add_dq(MASKED ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
+        else
+            w.add_dq(u - 1, keys, u > 1);
+        wgmma_commit();
+        uint32_t word = ~0u;
+        if (MASKED) /* beyond the row's tiles lies `live`, and keys that are not there */
+            word = load_shared_word(words + row_stage * P::WORDS + 8 * a.ranges * u);
+        const float nm[2] = {load_shared(row_values), load_shared(row_values + 32)};
+        uint32_t high[8], low[PAIRS ? 8 : 1];
+        w.gradient(c, u, bias, word, nm, a.sc, high, low);
+        wgmma_wait();
+        settled(w.s[c ^ 1]);
+        settled(w.ds[c ^ 1]);
+        settled(w.dq);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            w.high[i] = high[i];
+            if (PAIRS)
+                w.low[i] = low[i];
+        }
+        if (u == 2)
+            cut_schedule(r);
+        if (u == 0 && previous >= 0) {
+            release_stage(start + P::BARRIERS + 8 * (P::STAGES + before));
+            release_stage(start + P::ROW_BARRIERS + 8 * (P::ROWS + (row_stage ^ 1)));
+            finish_row<W>(a, hand, passage, w.dq, previous, previous == row, false);
+        }
+        if (last) {
+            if (MASKED && STEPS % 2 != 0 && u == STEPS - 1)
+                w.turn_over();
+            previous = r;
+            final = u;
+            before = ring.stage;
+            ring = ahead;
+        }
+    };
+    /* The steps of row r from u on; the first scores are in the half `parity` of s. */
+    const auto one_row = [&](auto parity, int r) {
+        constexpr int PARITY = decltype(parity)::value;
+        const int next = rows.next(a, r + 1);
+        int steps = STEPS;
+        if (MASKED)
+            steps = steps_of<STEPS, P::GRAIN>(load_shared_word(start + P::KEY_WORDS
+                                              + queries.stage * P::WORDS
+                                              + 8 * word_stride(a.tiles) - 16),
+                             a.ranges);
+        const auto step = [&](auto number) {
+            constexpr int u = decltype(number)::value;
+            const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;
+            if (u == STEPS - 1 || (MASKED && u % P::GRAIN == P::GRAIN - 1 && u == steps - 1)) {
+                one_step(place, std::true_type{}, r, next);
+                return true;
+            }
+            one_step(place, std::false_type{}, r, next);
+            return false;
+        };
+        static_assert(STEPS >= 4 && STEPS <= 6, "unrolled by hand");
+        if (step(std::integral_constant<int, 0>{}) || step(std::integral_constant<int, 1>{})
+            || step(std::integral_constant<int, 2>{})
+            || step(std::integral_constant<int, 3>{}))
+            return next;
+        if constexpr (STEPS > 4)
+            if (step(std::integral_constant<int, 4>{}))
+                return next;
+        if constexpr (STEPS > 5)
+            step(std::integral_constant<int, 5>{});
+        return next;
     };
 
     barrier_wait(start + P::READY, 0);
     if (row < rows.end) {
         barrier_wait(ring.full(), 0);
+        barrier_wait(queries.full(), 0);
+        w.load_deltas(values);
+        w.start_scores(0);
         wgmma_fence();
-        w.scores(0, 0, tiles, side);
+        w.scores(0, all_queries, all_keys);
         wgmma_commit();
         wgmma_wait();
         settled(w.s[0]);
         settled(w.ds[0]);
         for (int r = row; r < rows.end;) {
-            int next = rows.next(r + 1);
-            one_row(std::integral_constant<int, 0>{}, r, next);
-            r = next;
-            if (STEPS % 2 == 0 || r >= rows.end)
-                continue;
-            next = rows.next(r + 1);
-            one_row(std::integral_constant<int, STEPS % 2>{}, r, next);
-            r = next;
+            r = one_row(std::integral_constant<int, 0>{}, r);
+            if (!MASKED && STEPS % 2 != 0 && r < rows.end)
+                r = one_row(std::integral_constant<int, 1>{}, r);
         }
         wgmma_fence();
-        w.add_dq(STEPS - 1, tiles + before * (P::STAGE / 16), side, 1);
+        w.add_dq(MASKED ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
         wgmma_commit();
         wgmma_wait();
         settled(w.dq);
-        finish_row<W>(a, hand, w.dq, previous, previous == row, true);
+        finish_row<W>(a, hand, passage, w.dq, previous, previous == row, true);
     }
     if (!a.slabs)
         return;
@@ -373,15 +557,15 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const size_t columns = (size_t)a.key_tiles * 64;
     float *slab = a.slabs + blockIdx.y * a.slab_elements
                   + ((size_t)(p.b * a.H + p.h) * a.tiles + p.tile) * 64 * columns
-                  + (2 * p.range + group) * HALF + 2 * (threadIdx.x & 3);
+                  + 64 * p.range + 32 * group + 2 * (threadIdx.x & 3);
 #pragma unroll
     for (int u = 0; u < STEPS; u++)
 #pragma unroll
         for (int n = 0; n < 4; n++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                *reinterpret_cast<float2 *>(slab + (mine + 8 * half) * columns + 32 * u
-                                            + 8 * n) =
+                *reinterpret_cast<float2 *>(slab + (mine + 8 * half) * columns
+                                            + 64 * a.ranges * u + 8 * n) =
                     make_float2(w.dbias[u][4 * n + 2 * half],
                                 w.dbias[u][4 * n + 2 * half + 1]);
 }
@@ -393,13 +577,15 @@ __global__ void __launch_bounds__(384, 1)
     typedef Plan<W, Bias, HALF, PAIRS> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    const Rows<HALF, MASKED> rows(a, Place(a));
+    const Rows<P::STEPS, MASKED> rows(a, Place(a));
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
+        ring_init<P::ROWS>(start + P::ROW_BARRIERS, P::WARPS);
         barrier_init(start + P::READY, 1);
+        DqPassage<W>{start + P::PASSED, start + P::ARRIVED, start + P::TAKEN, 0}.init();
     }
     publish_shared();
-    __syncthreads();
+    cluster_sync();
     if (warp >= P::WARPS) {
         give_registers();
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
@@ -408,6 +594,7 @@ __global__ void __launch_bounds__(384, 1)
     }
     take_registers<P::GROUPS>();
     work<W, Bias, HALF, PAIRS, MASKED>(a, start, rows);
+    cluster_sync(); /* the CTA behind may still tell this one that it has taken a row */
 }
 
 template <int W, class Bias, int HALF, bool PAIRS>
@@ -418,10 +605,8 @@ cudaError_t start(const gg_ta_call &u, const TwopassQueries &a, int chunks)
                             ? queries_kernel<W, Bias, HALF, PAIRS, false>
                             : queries_kernel<W, Bias, HALF, PAIRS, true>;
     const dim3 grid((unsigned)((size_t)a.tiles * a.ranges * bias_planes_of(u)), chunks);
-    GG_TRY_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     P::SHARED));
-    kernel<<<grid, P::THREADS, P::SHARED, (cudaStream_t)u.stream>>>(a);
-    return cudaGetLastError();
+    return launch_cluster(kernel, grid, P::THREADS, P::SHARED, a.ranges,
+                          (cudaStream_t)u.stream, a);
 }
 
 template <int W, int HALF, bool PAIRS>
@@ -450,12 +635,9 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.bias = static_cast<const char *>(space.bias);
     a.values = space.rows;
     a.words = space.words;
-    const int parts = twopass_parts(u, t);
-    a.dq = u.dq && parts ? space.parts : u.dq;
-    a.wide = parts > 0 || u.grad_f32;
+    a.dq = u.dq;
+    a.wide = u.grad_f32 != 0;
     a.row_bytes = (size_t)u.H * u.N * u.D * (a.wide ? 4 : 2);
-    a.part_bytes = parts ? elements_of(u) * 4 : 0;
-    a.factor = parts ? 1.0f : u.sc;
     a.slabs = u.dbias ? space.slabs : nullptr;
     a.slab_elements = bias_planes_of(u) * t.tiles * 64 * t.keys * 64;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
@@ -464,8 +646,8 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.sc = u.sc;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.k, space.k, planes_of(u), u.N, u.D, W, t.half));
-    GG_TRY_CUDA(make_tensor_map(&a.v, space.v, planes_of(u), u.N, u.D, W, t.half));
+    GG_TRY_CUDA(make_tensor_map(&a.k, space.k, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.v, space.v, planes_of(u), u.N, u.D, W, 64));
     return W == 16 ? by_half<16, PAIRS>(u, a, t) : by_half<32, PAIRS>(u, a, t);
 }
 

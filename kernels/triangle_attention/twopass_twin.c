@@ -56,6 +56,8 @@ static size_t layout(gg_ta_pair_scratch *s, char *memory, const gg_ta_call *call
         *by_column[i] = take_decoded(&a, s->Dp, s->Np);
         *tiles[i] = take_decoded(&a, GG_TA_TILE, GG_TA_TILE);
     }
+    s->ones = take_decoded(&a, GG_TA_TILE, GG_LANES);
+    s->sums = take_floats(&a, GG_TA_TILE * GG_LANES);
     s->valid = take(&a, s->Np, sizeof(uint32_t));
     s->s = take_floats(&a, GG_TA_TILE * GG_TA_TILE);
     s->dp = take_floats(&a, GG_TA_TILE * GG_TA_TILE);
@@ -65,6 +67,7 @@ static size_t layout(gg_ta_pair_scratch *s, char *memory, const gg_ta_call *call
     s->dkT = take_floats(&a, s->Dp * GG_TA_TILE);
     s->delta = take_floats(&a, s->Np);
     s->y = take_floats(&a, s->Np);
+    s->chain = take_floats(&a, s->Np);
     s->narrow = take(&a, rows, sizeof(uint16_t));
     s->all = take(&a, GG_TA_TILE, sizeof(uint32_t));
     s->line = take_floats(&a, GG_TA_TILE);
@@ -141,13 +144,14 @@ static size_t workspace_bytes(const gg_call *call)
            heads * (size_t)chunk_count(&c) * square * sizeof(float);
 }
 
-static void prepare(gg_ta_pair_twin *twin, const gg_call *call, int pairs)
+static void prepare(gg_ta_pair_twin *twin, const gg_call *call, int pairs, int wide)
 {
     gg_ta_pair_scratch scratch;
     memset(twin, 0, sizeof *twin);
     gg_ta_unpack(call, &twin->call);
     twin->lanes = gg_lanes_best();
     twin->pairs = pairs;
+    twin->saved = gg_ta_twopass_save(call, wide);
     twin->worker_bytes = layout(&scratch, NULL, &twin->call);
     char *start = call->workspace;
     start += (ALIGN - (uintptr_t)start % ALIGN) % ALIGN;
@@ -161,6 +165,10 @@ static void take_scratch(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int
     char *memory = twin->workers + (size_t)worker * twin->worker_bytes;
     layout(s, memory, &twin->call);
     memset(s->all, 0xff, GG_TA_TILE * sizeof *s->all);
+    uint16_t one[GG_LANES];
+    for (int i = 0; i < GG_LANES; i++) one[i] = 0x3f80;
+    for (size_t i = 0; i < GG_TA_TILE * GG_LANES; i += GG_LANES)
+        twin->lanes->decode(s->ones.value + i, s->ones.exponent + i, one, GG_LANES);
 }
 
 static void forward_one(void *context, int64_t index, int worker)
@@ -206,19 +214,19 @@ static void add_slabs(void *context, int64_t index, int worker)
         gg_ta_pair_store(c->dbias, c->dbias_f32, (size_t)index * N + j, sum[j]);
 }
 
-static int run_forward(const gg_call *call, int pairs)
+static int run_forward(const gg_call *call, int pairs, int wide)
 {
     gg_ta_pair_twin twin;
-    prepare(&twin, call, pairs);
+    prepare(&twin, call, pairs, wide);
     const gg_ta_call *c = &twin.call;
     gg_threads_run((int64_t)c->B * c->R * c->H, c->threads, forward_one, &twin);
     return 0;
 }
 
-static int run_backward(const gg_call *call, int pairs)
+static int run_backward(const gg_call *call, int pairs, int wide)
 {
     gg_ta_pair_twin twin;
-    prepare(&twin, call, pairs);
+    prepare(&twin, call, pairs, wide);
     const gg_ta_call *c = &twin.call;
     if (!c->dout || !c->o) return EINVAL;
     int64_t heads = (int64_t)c->B * c->H;
@@ -232,27 +240,39 @@ static const char *supports(const gg_call *call)
     const char *why = gg_ta_refuse(call);
     if (!why && call->inputs[0]->shape[4] > GG_TA_TWOPASS_MAX_HEAD)
         why = "D is larger than 32";
+    if (!why && call->inputs[0]->shape[3] > GG_TA_TWOPASS_MAX_KEYS)
+        why = "N is larger than 3072";
     return why;
+}
+
+static size_t twopass_saved(const gg_call *call)
+{
+    return gg_ta_twopass_save(call, 0).bytes;
+}
+
+static size_t split_saved(const gg_call *call)
+{
+    return gg_ta_twopass_save(call, 1).bytes;
 }
 
 static int twopass_forward(const gg_call *call)
 {
-    return run_forward(call, 0);
+    return run_forward(call, 0, 0);
 }
 
 static int twopass_backward(const gg_call *call)
 {
-    return run_backward(call, 0);
+    return run_backward(call, 0, 0);
 }
 
 static int split_forward(const gg_call *call)
 {
-    return run_forward(call, (call->features & GG_TA_SPLIT_FORWARD) != 0);
+    return run_forward(call, (call->features & GG_TA_SPLIT_FORWARD) != 0, 1);
 }
 
 static int split_backward(const gg_call *call)
 {
-    return run_backward(call, (call->features & GG_TA_SPLIT_BACKWARD) != 0);
+    return run_backward(call, (call->features & GG_TA_SPLIT_BACKWARD) != 0, 1);
 }
 
 const gg_kernel gg_ta_twopass_twin = {
@@ -269,7 +289,7 @@ const gg_kernel gg_ta_twopass_twin = {
     .limits = gg_ta_twopass_limits,
     .limits_note = GG_TA_LIMITS_NOTE,
     .supports = supports,
-    .saved_bytes = gg_ta_saved_bytes,
+    .saved_bytes = twopass_saved,
     .workspace_bytes = workspace_bytes,
     .forward = twopass_forward,
     .backward = twopass_backward,
@@ -291,7 +311,7 @@ const gg_kernel gg_ta_split_twin = {
     .limits = gg_ta_split_limits,
     .limits_note = GG_TA_LIMITS_NOTE,
     .supports = supports,
-    .saved_bytes = gg_ta_saved_bytes,
+    .saved_bytes = split_saved,
     .workspace_bytes = workspace_bytes,
     .forward = split_forward,
     .backward = split_backward,

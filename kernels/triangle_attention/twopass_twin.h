@@ -17,18 +17,21 @@ typedef struct gg_ta_pair_scratch {
     gg_decoded q, k, v, dout;        /* [Np][Dp] */
     gg_decoded qT, kT, vT, doutT;    /* [Dp][Np] */
     gg_decoded p, p_low, ds, ds_low; /* [64][64], P and dS rounded, and what that lost */
+    gg_decoded ones;                 /* [64][16] */
     float *s, *dp;                   /* [64][64] */
     float *bias, *line;              /* [64] of one query */
+    float *sums;                     /* [64][16], row sums of a tile; all columns equal */
     float *acc;                      /* [Np][Dp], dq; forward: O of one query tile */
     float *first, *half; /* [Np][Dp], dq of the first half; of the one at hand */
     float *dvT, *dkT;    /* [Dp][64] */
-    float *delta, *y;    /* [Np] */
+    float *delta, *y, *chain; /* [Np] */
     uint16_t *narrow;    /* [Np or 64] */
 } gg_ta_pair_scratch;
 
 typedef struct gg_ta_pair_twin {
     gg_ta_call call;
     const gg_lanes *lanes;
+    gg_ta_twopass_saved saved;
     int pairs;
     char *workers; /* memory of each worker */
     size_t worker_bytes;

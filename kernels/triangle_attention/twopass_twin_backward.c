@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Backward of the twins of `twopass` and `split`. The CUDA kernels form P and dS twice with
  * the same bits; here a tile of 64 queries and 32 keys is formed once. Keys are the outer
- * loop, so that chains over queries, halves of key ranges, and ranges all ascend. */
+ * loop, in the order of the ranges, so that all chains ascend. */
 #include <math.h>
 #include <string.h>
 
@@ -9,20 +9,25 @@
 #include "kernels/arithmetic/tensor_core.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
-/* delta_i = chain of fma(dout_d, y_d, .) over d ascending. */
+/* delta_i: chains of fma(dout_d, y_d, .) over eight d each, added in ascending order. */
 static void load_delta(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, size_t offset)
 {
     const gg_ta_call *c = &twin->call;
     size_t N = (size_t)c->N, D = (size_t)c->D;
-    const uint16_t *o = c->o + offset * D, *e = c->e ? c->e + offset * D : NULL;
+    const uint16_t *o = c->o + offset * D, *e = twin->saved.e;
+    const float *wide = twin->saved.o32;
     memset(s->delta, 0, s->Np * sizeof *s->delta);
     memset(s->y, 0, s->Np * sizeof *s->y);
     for (size_t d = 0; d < D; d++) {
+        if (d % 8 == 0) memset(s->chain, 0, s->Np * sizeof *s->chain);
         for (size_t i = 0; i < N; i++) {
             s->y[i] = gg_bf16_to_float(o[i * D + d]);
-            if (e) s->y[i] += gg_bf16_to_float(e[i * D + d]);
+            if (e) s->y[i] += gg_bf16_to_float(e[(offset + i) * D + d]);
+            if (wide) s->y[i] = wide[(offset + i) * D + d];
         }
-        twin->lanes->accumulate(s->delta, s->doutT.value + d * s->Np, s->y, s->Np);
+        twin->lanes->accumulate(s->chain, s->doutT.value + d * s->Np, s->y, s->Np);
+        for (size_t i = 0; d % 8 == 7 && i < N; i++)
+            s->delta[i] = d == 7 ? s->chain[i] : s->delta[i] + s->chain[i];
     }
 }
 
@@ -56,12 +61,10 @@ static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const t
     const gg_ta_call *c = &twin->call;
     size_t row = t->offset + t->i0 + i, N = (size_t)c->N;
     float *p = s->s + i * GG_TA_TILE, *ds = s->dp + i * GG_TA_TILE;
-    float inv = c->inv[row], nid = -(inv * s->delta[t->i0 + i]);
     gg_ta_pair_bias(c, s->bias, t->b, t->h, t->i0 + i, t->j0, t->width);
     twin->lanes->logits(p, p, s->bias, s->valid + t->j0, c->sc, t->width);
-    gg_ta_pair_weights(twin, s, p, -(c->m[row] * GG_TA_TWOPASS_LOG2E), t->width);
-    for (size_t j = 0; j < t->width; j++) ds[j] = p[j] * fmaf(ds[j], inv, nid);
-    for (size_t j = 0; j < t->width; j++) p[j] *= inv;
+    gg_ta_pair_weights(twin, s, p, -twin->saved.lse[row], t->width);
+    for (size_t j = 0; j < t->width; j++) ds[j] = s->valid[t->j0 + j] ? ds[j] * p[j] : 0;
     gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, p, t->width);
     gg_ta_pair_round(twin, s, &s->ds, &s->ds_low, i, ds, t->width);
     float *sum = slab + (t->i0 + i) * N + t->j0;
@@ -79,7 +82,9 @@ static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const 
                vT = gg_ta_pair_part(&s->vT, 0, t->j0);
     gg_decoded *const operands[] = {&s->p, &s->ds, &s->p_low, &s->ds_low};
     memset(s->s, 0, t->queries * GG_TA_TILE * sizeof *s->s);
-    memset(s->dp, 0, t->queries * GG_TA_TILE * sizeof *s->dp);
+    for (size_t i = 0; i < t->queries; i++) /* dP less delta comes out of the chain */
+        for (size_t j = 0; j < t->width; j++)
+            s->dp[i * GG_TA_TILE + j] = -s->delta[t->i0 + i];
     lanes->chain(s->s, GG_TA_TILE, &q, &kT, t->queries, t->width, steps);
     lanes->chain(s->dp, GG_TA_TILE, &dout, &vT, t->queries, t->width, steps);
     for (size_t i = 0; i < t->queries; i++) form_row(twin, s, t, i, slab);
@@ -128,21 +133,22 @@ static void store_keys(const gg_ta_pair_twin *twin, const gg_ta_pair_scratch *s,
         }
 }
 
-/* Keys j0 .. j0 + count - 1, one half of a range, whose dq goes to s->half. */
+/* One half of a range: every stride-th step of 32 keys from j0 on; its dq goes to s->half. */
 static void one_half(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, tile *t, size_t j0,
-                     size_t count, float *slab)
+                     size_t stride, float *slab)
 {
-    size_t N = (size_t)twin->call.N, end = gg_ta_pair_min(j0 + count, N);
+    size_t N = (size_t)twin->call.N;
     memset(s->half, 0, s->Np * s->Dp * sizeof *s->half);
-    for (t->j0 = j0; t->j0 < end; t->j0 += GG_TA_STEP) {
+    for (t->j0 = j0; t->j0 < N; t->j0 += stride) {
         t->keys = gg_ta_pair_min(GG_TA_STEP, N - t->j0);
         t->width = gg_ta_pair_pad(t->keys);
         memset(s->dvT, 0, s->Dp * GG_TA_TILE * sizeof *s->dvT);
         memset(s->dkT, 0, s->Dp * GG_TA_TILE * sizeof *s->dkT);
-        for (t->i0 = 0; t->i0 < N; t->i0 += GG_TA_TILE) {
-            t->queries = gg_ta_pair_min(GG_TA_TILE, N - t->i0);
-            one_tile(twin, s, t, slab);
-        }
+        if (gg_ta_pair_is_live(s, t->j0, t->width)) /* else no key, no gradient */
+            for (t->i0 = 0; t->i0 < N; t->i0 += GG_TA_TILE) {
+                t->queries = gg_ta_pair_min(GG_TA_TILE, N - t->i0);
+                one_tile(twin, s, t, slab);
+            }
         store_keys(twin, s, t->offset, t->j0, t->keys);
     }
 }
@@ -152,23 +158,18 @@ void gg_ta_pair_backward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int
 {
     const gg_ta_call *c = &twin->call;
     size_t N = (size_t)c->N, D = (size_t)c->D, count = s->Np * s->Dp;
-    size_t offset = gg_ta_pair_offset(c, b, r, h), half = (size_t)gg_ta_twopass_half(c->N);
+    size_t offset = gg_ta_pair_offset(c, b, r, h);
+    size_t ranges = (size_t)gg_ta_twopass_ranges(c->N);
+    size_t stride = 2 * ranges * GG_TA_STEP;
     tile t = {.b = b, .h = h, .offset = offset};
     gg_ta_pair_load_valid(twin, s, b, r);
     load_operands(twin, s, offset);
     memset(s->acc, 0, count * sizeof *s->acc);
-    memset(s->dvT, 0, s->Dp * GG_TA_TILE * sizeof *s->dvT);
-    memset(s->dkT, 0, s->Dp * GG_TA_TILE * sizeof *s->dkT);
-    for (size_t j0 = 0; j0 < N; j0 += 2 * half) {
-        size_t keys = gg_ta_pair_min(2 * half, N - j0);
-        if (!gg_ta_pair_is_live(s, j0, keys)) { /* no key, no gradient */
-            for (size_t j = j0; j < j0 + keys; j += GG_TA_STEP)
-                store_keys(twin, s, offset, j, gg_ta_pair_min(GG_TA_STEP, N - j));
-            continue;
-        }
-        one_half(twin, s, &t, j0, half, slab);
+    for (size_t range = 0; range < ranges; range++) {
+        size_t j0 = 2 * range * GG_TA_STEP;
+        one_half(twin, s, &t, j0, stride, slab);
         memcpy(s->first, s->half, count * sizeof *s->first);
-        one_half(twin, s, &t, j0 + half, half, slab);
+        one_half(twin, s, &t, j0 + GG_TA_STEP, stride, slab);
         for (size_t x = 0; x < count; x++) s->acc[x] += s->first[x] + s->half[x];
     }
     for (size_t i = 0; c->dq && i < N; i++)

@@ -6,12 +6,13 @@
 
 #include "kernels/arithmetic/bf16.h"
 #include "kernels/arithmetic/ex2.h"
+#include "kernels/arithmetic/log2.h"
 #include "kernels/arithmetic/tensor_core.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
-/* Where it stands with the queries of one tile. l: the four lanes' sums. */
+/* Where it stands with the queries of one tile. O is in acc. */
 typedef struct online {
-    float m[GG_TA_TILE], l[GG_TA_TILE][4];
+    float m[GG_TA_TILE], l[GG_TA_TILE];
 } online;
 
 /* max.f32 over a row: NaN loses against a number. */
@@ -22,26 +23,13 @@ static float largest(const float *u, size_t n)
     return top;
 }
 
-/* Lane c adds columns 8n + 2c apart from 8n + 2c + 1. */
-static void add_row(float l[4], const float *p, size_t n)
-{
-    for (size_t c = 0; c < 4; c++) {
-        float even = 0, odd = 0;
-        for (size_t j = 2 * c; j < n; j += 8) {
-            even += p[j];
-            odd += p[j + 1];
-        }
-        l[c] += even + odd;
-    }
-}
-
 static void raise_maximum(gg_ta_pair_scratch *s, online *state, size_t i, float top)
 {
     float m = state->m[i];
     if (!(top > m + GG_TA_TWOPASS_GROWTH)) return;
     float f = gg_ex2(fmaf(m, GG_TA_TWOPASS_LOG2E, -(top * GG_TA_TWOPASS_LOG2E)));
     state->m[i] = top;
-    for (size_t c = 0; c < 4; c++) state->l[i][c] *= f;
+    state->l[i] *= f;
     for (size_t d = 0; d < s->Dp; d++) s->acc[i * s->Dp + d] *= f;
 }
 
@@ -54,23 +42,24 @@ static void add_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online 
     raise_maximum(s, state, i, largest(u, width));
     gg_ta_pair_weights(twin, s, u, -(state->m[i] * GG_TA_TWOPASS_LOG2E), width);
     gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, u, width);
-    add_row(state->l[i], twin->pairs ? u : s->p.value + i * GG_TA_TILE, width);
 }
 
-static void finish(const gg_ta_call *c, gg_ta_pair_scratch *s, const online *state,
+static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const online *state,
                    size_t i, size_t row)
 {
-    const float *lane = state->l[i];
+    const gg_ta_call *c = &twin->call;
+    const gg_ta_twopass_saved *saved = &twin->saved;
     size_t D = (size_t)c->D;
-    float l = (lane[0] + lane[1]) + (lane[2] + lane[3]);
-    float inv = l == 0 ? 0 : 1 / l;
-    c->m[row] = l == 0 ? 0 : state->m[i];
-    c->inv[row] = gg_float_canonical(inv);
+    float l = state->l[i], inv = l == 0 ? 0 : 1 / l;
+    float lse = l == 0 ? 0 : fmaf(state->m[i], GG_TA_TWOPASS_LOG2E, gg_log2(l));
+    saved->lse[row] = gg_float_canonical(lse);
     for (size_t d = 0; d < D; d++) {
         float o32 = s->acc[i * s->Dp + d] * inv;
         uint16_t o = gg_bf16_from_float(o32);
         if (c->o) c->o[row * D + d] = o;
-        if (c->e) c->e[row * D + d] = gg_bf16_from_float(o32 - gg_bf16_to_float(o));
+        if (saved->e)
+            saved->e[row * D + d] = gg_bf16_from_float(o32 - gg_bf16_to_float(o));
+        if (saved->o32) saved->o32[row * D + d] = gg_float_canonical(o32);
     }
 }
 
@@ -91,6 +80,7 @@ void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int 
         memset(&state, 0, sizeof state);
         for (size_t i = 0; i < GG_TA_TILE; i++) state.m[i] = GG_TA_TWOPASS_BOTTOM;
         memset(s->acc, 0, GG_TA_TILE * s->Dp * sizeof *s->acc);
+        memset(state.l, 0, sizeof state.l);
         for (size_t j0 = 0; j0 < N; j0 += GG_TA_TILE) {
             size_t width = gg_ta_pair_pad(gg_ta_pair_min(GG_TA_TILE, N - j0));
             gg_decoded k = gg_ta_pair_part(&s->kT, 0, j0),
@@ -105,7 +95,11 @@ void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int 
             }
             gg_ta_pair_chain(twin, s->acc, s->Dp, &s->p, twin->pairs ? &s->p_low : NULL, &v,
                              queries, s->Dp, width / GG_TC_TERMS);
+            memset(s->sums, 0, GG_TA_TILE * GG_LANES * sizeof *s->sums);
+            gg_ta_pair_chain(twin, s->sums, GG_LANES, &s->p, twin->pairs ? &s->p_low : NULL,
+                             &s->ones, queries, GG_LANES, width / GG_TC_TERMS);
+            for (size_t i = 0; i < queries; i++) state.l[i] += s->sums[i * GG_LANES];
         }
-        for (size_t i = 0; i < queries; i++) finish(c, s, &state, i, offset + i0 + i);
+        for (size_t i = 0; i < queries; i++) finish(twin, s, &state, i, offset + i0 + i);
     }
 }

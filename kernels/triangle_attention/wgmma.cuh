@@ -61,6 +61,18 @@ __device__ __forceinline__ void wgmma(float (&d)[32], const uint32_t *a, uint64_
         : GG_IN4(a), "l"(b), "r"(keep), "n"(TURNED));
 }
 
+template <int TURNED>
+__device__ __forceinline__ void wgmma(float (&d)[4], const uint32_t *a, uint64_t b,
+                                      int keep)
+{
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %9, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16" GG_F32_BF16
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, p, 1, 1, %10;\n}\n"
+        : GG_OUT4(d, 0)
+        : GG_IN4(a), "l"(b), "r"(keep), "n"(TURNED));
+}
+
 /* The same with A [m][k] in shared memory; B [n][k]. */
 __device__ __forceinline__ void wgmma_shared(float (&d)[16], uint64_t a, uint64_t b,
                                              int keep)
@@ -109,7 +121,8 @@ __device__ __forceinline__ void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned 0;" : : : "memory");
 }
 
-/* After wgmma_wait(): the compiler may use d only from here on. */
+/* After wgmma_wait(): the compiler may use d only from here on. Before wgmma_fence(): what d
+ * starts from is in its registers. */
 template <int N>
 __device__ __forceinline__ void settled(float (&d)[N])
 {
