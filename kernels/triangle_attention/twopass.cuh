@@ -7,7 +7,8 @@
  *                meet no bank twice and one bulk copy brings a tile. The values
  *                themselves; -infinity where query or key lie beyond N, so that tails cost
  *                nothing in the kernels. Padded to what a CTA reads.
- *   row values   [B R H][query tiles][2][64] FP32: -lse and -delta; 0 beyond N.
+ *   row values   [B R H][query tiles][2][64] FP32: -lse and -delta, with pairs [3][64]:
+ *                -m LOG2E, -delta and inv; 0 beyond N.
  *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row;
  *                the last but one, `live`, counts its key tiles up to the last valid key.
  *   order        [B R]: rows in descending order of `live`, so that rows which are worked
@@ -66,8 +67,13 @@ size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpace &space);
 cudaError_t gg_ta_twopass_bias(const gg_ta_call &u, void *tiles, bool turned);
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
-                               const TwopassSpace &space);
+                               const TwopassSpace &space, bool pairs);
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space);
+
+static constexpr int twopass_row_values(bool pairs)
+{
+    return pairs ? 3 : 2;
+}
 
 #ifdef __CUDACC__
 /* Words of a row: its tiles, `live`, and what makes it a multiple of 16 bytes. */

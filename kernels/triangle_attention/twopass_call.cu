@@ -21,7 +21,7 @@ size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
     if (!backward)
         return cut.used;
     cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block * element));
-    cut.take(space.rows, times(times(planes, (size_t)t.tiles), 2 * 64 * sizeof(float)));
+    cut.take(space.rows, times(times(planes, (size_t)t.tiles), twopass_row_values(true) * 64 * sizeof(float)));
     cut.take(space.slabs,
              times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),
                    times((size_t)t.chunks, block * sizeof(float))));
@@ -80,7 +80,8 @@ int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
     GG_TRY_CUDA(check_alignment(u));
     gg_ta_twopass_space(u, true, u.workspace, space);
     GG_TRY_CUDA(gg_ta_twopass_prepare(u, true, space));
-    GG_TRY_CUDA(gg_ta_twopass_rows(u, gg_ta_twopass_save(call, kind.wide), space));
+    GG_TRY_CUDA(gg_ta_twopass_rows(u, gg_ta_twopass_save(call, kind.wide), space,
+                                   kind.pairs));
     if (u.dk || u.dv)
         GG_TRY_CUDA(gg_ta_twopass_keys(u, space, kind.pairs));
     if (!u.dq && !u.dbias)

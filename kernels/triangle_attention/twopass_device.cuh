@@ -3,7 +3,6 @@
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
 
-#include "kernels/arithmetic/log2.h"
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/tma.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
@@ -16,9 +15,14 @@ struct BiasTile {
 };
 
 enum {
-    ROW_VALUES = 2 * GG_TA_TILE * 4, /* bytes of the row values of 64 queries */
     ALIGNMENT = 512,                 /* a 64-byte swizzle repeats after 512 bytes */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
+};
+
+/* Bytes of the row values of 64 queries. */
+template <bool PAIRS>
+struct RowTile {
+    static constexpr int BYTES = twopass_row_values(PAIRS) * GG_TA_TILE * 4;
 };
 
 /* Start of the dynamic shared memory, aligned, as a 32-bit shared address: rounded as a

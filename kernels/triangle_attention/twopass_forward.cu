@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forward pass of `twopass` and `split`: o, what it loses in BF16, and lse (README.md).
+ * Forward pass of `twopass` and `split`: o, what it loses in BF16, m and inv (README.md).
  *
  * A piece of work is 128 queries of three rows r. As many CTAs as there are multiprocessors
  * take pieces in turn: while the last results of one are stored, the copies for the next
@@ -27,7 +27,7 @@ struct Forward {
     const uint64_t *words;            /* [B R][word_stride] */
     const int *order;                 /* [B R], rows in order of work, or NULL */
     uint16_t *o, *error;              /* bf16 [B,R,H,N,D] or NULL */
-    float *wide, *lse;                /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
+    float *wide, *m, *inv;            /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
     int blocks, row_groups, items;    /* of 128 queries; of three rows; pieces of work */
     float sc;
@@ -249,9 +249,10 @@ struct Block {
         const float inv = empty ? 0.0f : __frcp_rn(sum);
         const size_t to = at * a.D + 2 * (lane & 3);
         uint32_t rounded[W / 8];
-        if ((lane & 3) == 0)
-            a.lse[at] =
-                empty ? 0.0f : __fmaf_rn(m[half], GG_TA_TWOPASS_LOG2E, gg_log2(sum));
+        if ((lane & 3) == 0) {
+            a.m[at] = empty ? 0.0f : m[half];
+            a.inv[at] = inv;
+        }
 #pragma unroll
         for (int n = 0; n < W / 8; n++) {
             float &x = o[4 * n + 2 * half], &y = o[4 * n + 2 * half + 1];
@@ -473,7 +474,8 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.bias = static_cast<const char *>(space.bias);
     a.words = space.words;
     a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;
-    a.o = u.o, a.error = saved.e, a.wide = saved.o32, a.lse = saved.lse;
+    a.o = u.o, a.error = saved.e, a.wide = saved.o32;
+    a.m = saved.m, a.inv = saved.inv;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys;
     a.blocks = t.even / 2, a.row_groups = (u.R + 2) / 3;

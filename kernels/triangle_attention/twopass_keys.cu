@@ -35,12 +35,13 @@ struct Keys {
     bool f32;
 };
 
-template <int W, class Bias>
+template <int W, class Bias, bool PAIRS>
 struct Plan {
     static constexpr int ROWS = 2, HALVES = 2, GROUPS = ROWS * HALVES, WARPS = 4 * GROUPS;
     static constexpr int THREADS = 128 * GROUPS + 128, STAGES = 4;
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BiasTile<Bias>::BYTES;
     static constexpr int BIAS = 2 * ROWS * TILE, VALUES = BIAS + HALVES * BLOCK;
+    static constexpr int ROW_VALUES = RowTile<PAIRS>::BYTES;
     static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, BARRIERS = STAGES * STAGE;
     static constexpr int SHARED = BARRIERS + 16 * STAGES + ALIGNMENT;
     static_assert(STAGE % ALIGNMENT == 0 && SHARED <= SHARED_LIMIT,
@@ -83,11 +84,11 @@ struct Item {
     }
 };
 
-template <int W, class Bias>
+template <int W, class Bias, bool PAIRS>
 __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const Item &p,
-                                          Ring<Plan<W, Bias>::STAGES> &ring)
+                                          Ring<Plan<W, Bias, PAIRS>::STAGES> &ring)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W, Bias, PAIRS> P;
     const char *bias =
         a.bias
         + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.tiles * P::BLOCK;
@@ -99,9 +100,9 @@ __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const I
             const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
             copy_box(to + 2 * i * P::TILE, &a.q, 64 * t, plane, full);
             copy_box(to + (2 * i + 1) * P::TILE, &a.dout, 64 * t, plane, full);
-            copy_bytes(to + P::VALUES + i * ROW_VALUES,
-                       a.values + ((size_t)plane * a.tiles + t) * (ROW_VALUES / 4),
-                       ROW_VALUES, full);
+            copy_bytes(to + P::VALUES + i * P::ROW_VALUES,
+                       a.values + ((size_t)plane * a.tiles + t) * (P::ROW_VALUES / 4),
+                       P::ROW_VALUES, full);
         }
         for (int i = 0; i < P::HALVES; i++)
             copy_bytes(to + P::BIAS + i * P::BLOCK,
@@ -139,7 +140,7 @@ struct Block {
     float dk[W / 2], dv[W / 2];
 
     /* q, dout: start words of the step's 32 tile rows. bias: the thread's first piece.
-     * values: -lse of the thread's first column. */
+     * values: the thread's first column of the row values. */
     __device__ __forceinline__ void step(uint32_t q, uint32_t dout, uint32_t bias,
                                          uint32_t values, float sc)
     {
@@ -174,11 +175,16 @@ struct Block {
         uint32_t p_high[8], p_low[PAIRS ? 8 : 1], ds_high[8], ds_low[PAIRS ? 8 : 1];
 #pragma unroll
         for (int n = 0; n < 4; n++) {
+            float2 inv = {};
+            if (PAIRS)
+                inv = load_shared2(values + 512 + 32 * n);
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 float &p = s[4 * n + e];
                 const float u = __fmaf_rn(p, sc, b.value(4 * n + e));
                 p = ex2(__fmaf_rn(u, GG_TA_TWOPASS_LOG2E, e & 1 ? nm[n].y : nm[n].x));
+                if (PAIRS)
+                    p *= e & 1 ? inv.y : inv.x;
                 ds[4 * n + e] *= p;
             }
         }
@@ -217,9 +223,9 @@ struct Block {
 /* The keys of one warpgroup through all query tiles of a piece of work. */
 template <int W, class Bias, bool PAIRS>
 __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Item &p,
-                                         Ring<Plan<W, Bias>::STAGES> &ring, int warp)
+                                         Ring<Plan<W, Bias, PAIRS>::STAGES> &ring, int warp)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W, Bias, PAIRS> P;
     const int half = warp >> 2 & 1, row = warp >> 3, r = p.row(a, row);
     const int key0 = 128 * p.block + 64 * half;
     const size_t plane = (size_t)(p.b * a.R + r) * a.H + p.h;
@@ -233,7 +239,7 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const It
         keys.dk[i] = keys.dv[i] = 0.0f;
 
     const uint32_t bias = start + P::BIAS + half * P::BLOCK + 16 * (threadIdx.x & 127);
-    const uint32_t values = start + P::VALUES + row * ROW_VALUES + 8 * (threadIdx.x & 3);
+    const uint32_t values = start + P::VALUES + row * P::ROW_VALUES + 8 * (threadIdx.x & 3);
     const uint32_t queries = tile_start(start + 2 * row * P::TILE);
     for (int t = p.dead(a) ? a.tiles : 0; t < a.tiles; t++, ring.advance()) {
         const int at = ring.stage * P::STAGE;
@@ -253,10 +259,10 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const It
 }
 
 template <int W, class Bias, bool PAIRS>
-__global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
+__global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
     keys_kernel(const __grid_constant__ Keys a)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W, Bias, PAIRS> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     if (threadIdx.x == 0)
@@ -271,7 +277,7 @@ __global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
             for (int item = first; item < a.items; item += step) {
                 const Item p(a, item);
                 if (!p.dead(a))
-                    copy_item<W, Bias>(a, start, p, ring);
+                    copy_item<W, Bias, PAIRS>(a, start, p, ring);
             }
         return;
     }
@@ -284,7 +290,7 @@ __global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
 template <int W, class Bias, bool PAIRS>
 cudaError_t start(const gg_ta_call &u, const Keys &a)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W, Bias, PAIRS> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
     return launch(keys_kernel<W, Bias, PAIRS>, min(ctas, a.items), P::THREADS, P::SHARED,

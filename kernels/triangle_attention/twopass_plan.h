@@ -25,12 +25,12 @@ static const gg_feature gg_ta_split_features[] = {
 };
 
 /* What forward keeps for backward, in the saved buffer, each part at a multiple of 256
- * bytes: lse, the log-sum-exp in units of log 2; with compensation the output beyond BF16,
- * as e = bf16(o32 - o) (twopass) or as o32 itself (split: wide). */
+ * bytes: m and inv; with compensation the output beyond BF16, as e = bf16(o32 - o) (twopass)
+ * or as o32 itself (split: wide). */
 typedef struct gg_ta_twopass_saved {
-    float *lse;  /* [B,R,H,N] */
-    uint16_t *e; /* bf16 [B,R,H,N,D] or NULL */
-    float *o32;  /* [B,R,H,N,D] or NULL */
+    float *m, *inv; /* [B,R,H,N] */
+    uint16_t *e;    /* bf16 [B,R,H,N,D] or NULL */
+    float *o32;     /* [B,R,H,N,D] or NULL */
     size_t bytes;
 } gg_ta_twopass_saved;
 
@@ -42,11 +42,15 @@ static inline gg_ta_twopass_saved gg_ta_twopass_save(const gg_call *call, int wi
     size_t head = (rows * 4 + 255) / 256 * 256;
     size_t tail = (rows * (size_t)extent[4] * (wide ? 4 : 2) + 255) / 256 * 256;
     char *saved = (char *)call->saved;
-    gg_ta_twopass_saved y = {(float *)(void *)saved, NULL, NULL, head};
-    if (!(call->features & 1)) return y;
-    y.bytes += tail;
-    if (saved && wide) y.o32 = (float *)(void *)(saved + head);
-    if (saved && !wide) y.e = (uint16_t *)(void *)(saved + head);
+    gg_ta_twopass_saved y = {NULL, NULL, NULL, NULL, 2 * head};
+    int more = (call->features & 1) != 0;
+    if (saved) {
+        y.m = (float *)(void *)saved;
+        y.inv = (float *)(void *)(saved + head);
+        if (more && wide) y.o32 = (float *)(void *)(saved + 2 * head);
+        if (more && !wide) y.e = (uint16_t *)(void *)(saved + 2 * head);
+    }
+    if (more) y.bytes += tail;
     return y;
 }
 

@@ -3,6 +3,7 @@
  * words, k and v without invalid keys, row values with delta, and the ordered sum of dbias
  * slabs. Layouts: twopass.cuh; arithmetic: README.md. All of it is bound by
  * memory, so one thread handles whole 16-byte pieces where it can. */
+#include "kernels/arithmetic/log2.h"
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
 
@@ -164,11 +165,12 @@ __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
 }
 
 struct RowValues {
-    float *values;                    /* [planes][tiles][2][64] */
-    const float *lse;                 /* [planes][N] */
+    float *values;                    /* [planes][tiles][2 or 3][64] */
+    const float *m, *inv;             /* [planes][N] */
     const uint16_t *dout, *o, *error; /* [planes][N][D]; error is e, or NULL */
     const float *wide;                /* o32, or NULL */
     int N, D, tiles;
+    bool pairs;
 };
 
 /* y of eight neighbouring d: o32, o + e, or o. */
@@ -223,16 +225,24 @@ __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
     const int row = (int)threadIdx.x, query = first + row;
     if (row >= GG_TA_TILE)
         return;
-    float lse = 0.0f, delta = 0.0f;
+    float shift = 0.0f, delta = 0.0f, inv = 0.0f;
     if (query < a.N) {
-        lse = a.lse[plane * a.N + query];
+        const float m = a.m[plane * a.N + query];
+        inv = a.inv[plane * a.N + query];
+        if (a.pairs)
+            shift = -__fmul_rn(m, GG_TA_TWOPASS_LOG2E);
+        else if (inv != 0.0f)
+            shift = __fmaf_rn(-m, GG_TA_TWOPASS_LOG2E, gg_log2(inv));
         delta = chain[row * pieces];
         for (int x = 1; x < pieces; x++)
             delta = __fadd_rn(delta, chain[row * pieces + x]);
     }
-    float *to = a.values + (size_t)blockIdx.x * (2 * GG_TA_TILE) + row;
-    to[0] = -lse;
+    float *to =
+        a.values + (size_t)blockIdx.x * (twopass_row_values(a.pairs) * GG_TA_TILE) + row;
+    to[0] = shift;
     to[GG_TA_TILE] = -delta;
+    if (a.pairs)
+        to[2 * GG_TA_TILE] = inv;
 }
 
 __device__ __forceinline__ float4 add4(float4 a, float4 b)
@@ -345,10 +355,10 @@ cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpa
 }
 
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
-                               const TwopassSpace &space)
+                               const TwopassSpace &space, bool pairs)
 {
-    const RowValues a = {space.rows, saved.lse, u.dout, u.o, saved.e,
-                         saved.o32,  u.N,       u.D,    (int)tiles_of(u)};
+    const RowValues a = {space.rows, saved.m, saved.inv, u.dout, u.o,
+                         saved.e,    saved.o32, u.N, u.D, (int)tiles_of(u), pairs};
     return launch(rows_kernel, planes_of(u) * tiles_of(u), 8 * u.D, 0,
                   (cudaStream_t)u.stream, a);
 }

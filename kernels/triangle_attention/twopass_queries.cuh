@@ -52,6 +52,7 @@ struct Plan {
     static constexpr int GRAIN = PAIRS || sizeof(Bias) == 4 ? 4 : 2;
     static constexpr int SIDE = STEPS * TILE, STAGE = 2 * SIDE; /* k and v of a row */
     static constexpr int ROWS = 2, ROW = 2 * TILE;              /* q and dout of a row */
+    static constexpr int ROW_VALUES = RowTile<PAIRS>::BYTES;
     static constexpr int WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8;
     static constexpr int BIAS_BYTES = GROUPS * STEPS * BiasTile<Bias>::BYTES;
     static constexpr int HANDED = 64 * W * 4;
@@ -152,11 +153,12 @@ copy_tiles(const TwopassQueries &a, uint32_t start,
         barrier_wait(queries.empty(), queries.parity);
         const uint32_t here = queries.full();
         const uint32_t row = start + P::QUERIES + queries.stage * P::ROW;
-        barrier_expect(here, P::ROW + ROW_VALUES + words);
+        barrier_expect(here, P::ROW + P::ROW_VALUES + words);
         copy_box(row, &a.q, query, plane, here);
         copy_box(row + P::TILE, &a.dout, query, plane, here);
-        copy_bytes(start + P::VALUES + queries.stage * ROW_VALUES,
-                   a.values + ((size_t)plane * a.tiles * 64 + query) * 2, ROW_VALUES, here);
+        copy_bytes(start + P::VALUES + queries.stage * P::ROW_VALUES,
+                   a.values + ((size_t)plane * a.tiles * 64 + query) * (P::ROW_VALUES / 256),
+                   P::ROW_VALUES, here);
         if (MASKED)
             copy_bytes(start + P::KEY_WORDS + queries.stage * P::WORDS, rows.words(a, r),
                        words, here);
@@ -368,7 +370,8 @@ struct Worker {
 
     /* S and dP of step u to dS, which joins dbias. word: the valid keys of the step. */
     __device__ __forceinline__ void gradient(int c, int u, uint32_t bias, uint32_t word,
-                                             const float (&nm)[2], float sc,
+                                             const float (&nm)[2], const float (&inv)[2],
+                                             float sc,
                                              uint32_t *to_high, uint32_t *to_low)
     {
 #pragma unroll
@@ -393,7 +396,10 @@ struct Worker {
             float *x = s[c] + 8 * j, *d = ds[c] + 8 * j;
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                d[i] *= ex2(__fmaf_rn(x[i], GG_TA_TWOPASS_LOG2E, nm[i >> 1 & 1]));
+                float p = ex2(__fmaf_rn(x[i], GG_TA_TWOPASS_LOG2E, nm[i >> 1 & 1]));
+                if (PAIRS)
+                    p *= inv[i >> 1 & 1];
+                d[i] *= p;
                 dbias[u][8 * j + i] += d[i];
             }
             to_operand<PAIRS>(d, to_high + 4 * j, PAIRS ? to_low + 4 * j : to_low);
@@ -442,7 +448,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         constexpr int u = decltype(place)::value >> 1, c = decltype(place)::value & 1;
         constexpr bool last = decltype(is_last)::value;
         const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
-        const uint32_t row_values = values + queries.stage * ROW_VALUES;
+        const uint32_t row_values = values + queries.stage * P::ROW_VALUES;
         const int row_stage = queries.stage;
         Ring<P::STAGES> ahead = ring;
         if (last && next < rows.end) {
@@ -450,7 +456,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             queries.advance();
             barrier_wait(ahead.full(), ahead.parity);
             barrier_wait(queries.full(), queries.parity);
-            w.load_deltas(values + queries.stage * ROW_VALUES);
+            w.load_deltas(values + queries.stage * P::ROW_VALUES);
         }
         w.start_scores(c ^ 1);
         wgmma_fence();
@@ -466,8 +472,13 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         if (MASKED) /* beyond the row's tiles lies `live`, and keys that are not there */
             word = load_shared_word(words + row_stage * P::WORDS + 8 * a.ranges * u);
         const float nm[2] = {load_shared(row_values), load_shared(row_values + 32)};
+        float inv[2] = {};
+        if (PAIRS) {
+            inv[0] = load_shared(row_values + 512);
+            inv[1] = load_shared(row_values + 512 + 32);
+        }
         uint32_t high[8], low[PAIRS ? 8 : 1];
-        w.gradient(c, u, bias, word, nm, a.sc, high, low);
+        w.gradient(c, u, bias, word, nm, inv, a.sc, high, low);
         wgmma_wait();
         settled(w.s[c ^ 1]);
         settled(w.ds[c ^ 1]);

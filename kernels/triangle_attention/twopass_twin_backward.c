@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/arithmetic/bf16.h"
+#include "kernels/arithmetic/log2.h"
 #include "kernels/arithmetic/tensor_core.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
@@ -54,6 +55,15 @@ typedef struct tile {
     size_t width;         /* keys, padded */
 } tile;
 
+/* What the logits of a query are lowered by: by m with pairs, which keep inv apart, else by
+ * the log-sum-exp. */
+static float shift(const gg_ta_pair_twin *twin, size_t row)
+{
+    float m = twin->saved.m[row], inv = twin->saved.inv[row];
+    if (twin->pairs) return -(m * GG_TA_TWOPASS_LOG2E);
+    return inv != 0 ? fmaf(-m, GG_TA_TWOPASS_LOG2E, gg_log2(inv)) : 0;
+}
+
 /* S and dP to P and dS of query i, and dS to the slab. */
 static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
                      size_t i, float *slab)
@@ -63,7 +73,8 @@ static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const t
     float *p = s->s + i * GG_TA_TILE, *ds = s->dp + i * GG_TA_TILE;
     gg_ta_pair_bias(c, s->bias, t->b, t->h, t->i0 + i, t->j0, t->width);
     twin->lanes->logits(p, p, s->bias, s->valid + t->j0, c->sc, t->width);
-    gg_ta_pair_weights(twin, s, p, -twin->saved.lse[row], t->width);
+    gg_ta_pair_weights(twin, s, p, shift(twin, row), t->width);
+    for (size_t j = 0; twin->pairs && j < t->width; j++) p[j] *= twin->saved.inv[row];
     for (size_t j = 0; j < t->width; j++) ds[j] = s->valid[t->j0 + j] ? ds[j] * p[j] : 0;
     gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, p, t->width);
     gg_ta_pair_round(twin, s, &s->ds, &s->ds_low, i, ds, t->width);

@@ -6,7 +6,6 @@
 
 #include "kernels/arithmetic/bf16.h"
 #include "kernels/arithmetic/ex2.h"
-#include "kernels/arithmetic/log2.h"
 #include "kernels/arithmetic/tensor_core.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
@@ -51,8 +50,8 @@ static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const onl
     const gg_ta_twopass_saved *saved = &twin->saved;
     size_t D = (size_t)c->D;
     float l = state->l[i], inv = l == 0 ? 0 : 1 / l;
-    float lse = l == 0 ? 0 : fmaf(state->m[i], GG_TA_TWOPASS_LOG2E, gg_log2(l));
-    saved->lse[row] = gg_float_canonical(lse);
+    saved->m[row] = l == 0 ? 0 : state->m[i];
+    saved->inv[row] = gg_float_canonical(inv);
     for (size_t d = 0; d < D; d++) {
         float o32 = s->acc[i * s->Dp + d] * inv;
         uint16_t o = gg_bf16_from_float(o32);
