@@ -19,7 +19,7 @@ __device__ __forceinline__ uint32_t cluster_address(uint32_t address, int rank)
 __device__ __forceinline__ uint32_t cluster_rank()
 {
     uint32_t y;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(y));
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(y)); /* read again, not kept */
     return y;
 }
 

@@ -10,7 +10,8 @@
  *   row values   [B R H][query tiles][2][64] FP32: -lse and -delta, with pairs [3][64]:
  *                -m LOG2E, -delta and inv; 0 beyond N.
  *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row;
- *                the last but one, `live`, counts its key tiles up to the last valid key.
+ *                the last but one, `live`, counts its key tiles up to the last valid key,
+ *                the last, `next`, is the next row with a valid key, or R.
  *   order        [B R]: rows in descending order of `live`, so that rows which are worked
  *                on together take the same time. Neither when every key is valid.
  *   slabs        [chunks][B H][64 tiles][64 padded tiles] FP32: dbias of each row chunk,
@@ -70,13 +71,13 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
                                const TwopassSpace &space, bool pairs);
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space);
 
-static constexpr int twopass_row_values(bool pairs)
+#ifdef __CUDACC__
+__host__ __device__ static constexpr int twopass_row_values(bool pairs)
 {
     return pairs ? 3 : 2;
 }
 
-#ifdef __CUDACC__
-/* Words of a row: its tiles, `live`, and what makes it a multiple of 16 bytes. */
+/* Words of a row: its tiles up to an even number, `live`, `next`: a multiple of 16 bytes. */
 __host__ __device__ __forceinline__ int word_stride(int tiles)
 {
     return ((tiles + 1) & ~1) + 2;

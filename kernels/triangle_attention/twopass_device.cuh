@@ -177,6 +177,14 @@ __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], const uin
     }
 }
 
+/* lane mod 4. A volatile read: not kept in a register, as threadIdx.x would be. */
+__device__ __forceinline__ uint32_t lane_in_four()
+{
+    uint32_t lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane & 3;
+}
+
 /* Two neighbouring elements as FP32 or rounded to BF16; `at` is even. */
 __device__ __forceinline__ void store_two(void *to, size_t at, float x, float y, bool f32)
 {

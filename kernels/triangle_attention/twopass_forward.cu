@@ -40,9 +40,12 @@ struct Plan {
     static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
     static constexpr int STAGES = W == 32 && sizeof(Bias) == 4 ? 3 : 4;
     static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
+    static constexpr int WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
-    static constexpr int BARRIERS = ONES + 512, QUERY_BARRIERS = BARRIERS + 16 * STAGES;
+    static constexpr int KEY_WORDS = ONES + 512; /* of three rows a stage of q */
+    static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * ROWS * WORDS;
+    static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES + ALIGNMENT;
     static_assert(SHARED <= SHARED_LIMIT, "fits");
 };
@@ -68,27 +71,30 @@ struct Item {
     }
 };
 
-/* The key tiles of a piece of work: all, or those with a valid key in one of its rows. */
+/* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
+ * words are at a shared address, WORDS bytes a row. */
 template <bool MASKED>
 struct Walk {
-    const uint64_t *words;
-    int tiles;
-    uint32_t first[3]; /* words of the three rows */
+    uint32_t words;
 
-    __device__ __forceinline__ Walk(const Forward &a, const Item &p)
-        : words(a.words), tiles(a.tiles)
+    /* Valid keys 32 half .. + 31 of tile t, row i. */
+    __device__ __forceinline__ uint32_t word(int i, int t, int half) const
     {
-        for (int i = 0; MASKED && i < 3; i++)
-            first[i] = (uint32_t)(p.b * a.R + p.row(a, i)) * word_stride(a.tiles);
+        return load_shared_word(words + i * Plan<32, float>::WORDS + 8 * t + 4 * half);
     }
-    __device__ __forceinline__ const uint64_t *at(int i, int t) const
+    /* Where no tile has a valid key the first one is as good as any. */
+    __device__ __forceinline__ int first(int tiles) const
     {
-        return words + (first[i] + t);
+        const int t = next(0, tiles);
+        return MASKED && t == tiles ? 0 : t;
     }
-    __device__ __forceinline__ int next(int t) const
+    __device__ __forceinline__ int next(int t, int tiles) const
     {
         if (MASKED)
-            while (t < tiles && (*at(0, t) | *at(1, t) | *at(2, t)) == 0)
+            while (t < tiles
+                   && (word(0, t, 0) | word(0, t, 1) | word(1, t, 0) | word(1, t, 1)
+                       | word(2, t, 0) | word(2, t, 1))
+                          == 0)
                 t++;
         return t;
     }
@@ -102,19 +108,26 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
     Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
     for (int item = (int)blockIdx.x; item < a.items; item += (int)gridDim.x) {
         const Item p(a, item);
-        const Walk<MASKED> walk(a, p);
         const char *bias =
             a.bias
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
                   * P::BLOCK;
+        const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
+        const Walk<MASKED> walk = {start + P::KEY_WORDS + queries.stage * 3 * P::WORDS};
         barrier_wait(queries.empty(), queries.parity);
-        barrier_expect(queries.full(), P::QUERY_STAGE);
+        barrier_expect(queries.full(), P::QUERY_STAGE + 3 * words);
+        for (int i = 0; MASKED && i < 3; i++)
+            copy_bytes(walk.words + i * P::WORDS,
+                       a.words + (size_t)(p.b * a.R + p.row(a, i)) * (words / 8), words,
+                       queries.full());
         for (int i = 0; i < 2 * P::ROWS; i++)
             copy_box(start + P::QUERIES + queries.stage * P::QUERY_STAGE + i * P::TILE,
                      &a.q, 128 * p.block + 64 * (i & 1),
                      (p.b * a.R + p.row(a, i / 2)) * a.H + p.h, queries.full());
+        if (MASKED)
+            barrier_wait(queries.full(), queries.parity ^ 1);
         queries.advance();
-        for (int t = walk.next(0); t < a.tiles; t = walk.next(t + 1), ring.advance()) {
+        for (int t = walk.first(a.tiles); t < a.tiles; t = walk.next(t + 1, a.tiles), ring.advance()) {
             barrier_wait(ring.empty(), ring.parity);
             const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
             barrier_expect(full, P::STAGE);
@@ -193,7 +206,8 @@ struct Block {
     }
 
     /* Scores to weights: u, the maxima, ex2, operands. */
-    __device__ __forceinline__ void soften(uint32_t bias, const uint32_t *words, float sc)
+    __device__ __forceinline__ void soften(uint32_t bias, const Walk<MASKED> &walk, int t,
+                                           float sc)
     {
 #pragma unroll
         for (int j = 0; j < 2; j++) {
@@ -207,9 +221,11 @@ struct Block {
                     x = __fmaf_rn(x, sc, b.value(i));
                 }
             }
-            if (!MASKED || words[j] == ~0u)
+            const uint32_t word =
+                MASKED ? walk.word((int)(threadIdx.x >> 7), t, j) : ~0u;
+            if (!MASKED || word == ~0u)
                 continue;
-            const uint32_t kept = words[j] >> 2 * (threadIdx.x & 3);
+            const uint32_t kept = word >> (2 * lane_in_four());
 #pragma unroll
             for (int i = 0; i < 16; i++)
                 if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1))
@@ -315,17 +331,8 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
     const uint32_t ones = p.start + P::ONES;
     const uint32_t tile = p.start + P::QUERIES + p.count % P::QUERY_STAGES * P::QUERY_STAGE
                           + 2 * p.row * P::TILE;
-    const auto word = [&](int tile) {
-        return MASKED ? reinterpret_cast<const uint32_t *>(
-                   p.row == 0   ? walk.at(0, tile)
-                   : p.row == 1 ? walk.at(1, tile)
-                                : walk.at(2, tile))
-                      : nullptr;
-    };
     float sum[4]; /* of a tile, for the block whose products are under way */
-    int t = walk.next(0);
-    if (t >= a.tiles)
-        return;
+    int t = walk.first(a.tiles);
     barrier_wait(p.ring.full(), p.ring.parity);
     wgmma_fence();
     q[0].multiply_keys(tile, p.keys + p.ring.stage * P::STAGE);
@@ -334,8 +341,8 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
     wgmma_wait();
     settled(q[0].s);
     settled(q[1].s);
-    q[0].soften(p.bias + p.ring.stage * P::STAGE, word(t), a.sc);
-    for (int next = walk.next(t + 1); next < a.tiles; next = walk.next(t + 1)) {
+    q[0].soften(p.bias + p.ring.stage * P::STAGE, walk, t, a.sc);
+    for (int next = walk.next(t + 1, a.tiles); next < a.tiles; next = walk.next(t + 1, a.tiles)) {
         const Ring<P::STAGES> ahead = p.ring.next();
         const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
         barrier_wait(ahead.full(), ahead.parity);
@@ -343,7 +350,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
         q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
         q[0].multiply_keys(tile, p.keys + to);
         wgmma_commit();
-        q[1].soften(p.bias + at + P::BLOCK, word(t), a.sc);
+        q[1].soften(p.bias + at + P::BLOCK, walk, t, a.sc);
         wgmma_wait();
         q[0].add_sums(sum);
         settled(q[0].s);
@@ -351,7 +358,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
         q[1].multiply_values(p.keys + at + P::TILE, ones, sum);
         q[1].multiply_keys(tile + P::TILE, p.keys + to);
         wgmma_commit();
-        q[0].soften(p.bias + to, word(next), a.sc);
+        q[0].soften(p.bias + to, walk, next, a.sc);
         wgmma_wait();
         q[1].add_sums(sum);
         settled(q[1].s);
@@ -363,7 +370,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
     wgmma_fence();
     q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
     wgmma_commit();
-    q[1].soften(p.bias + at + P::BLOCK, word(t), a.sc);
+    q[1].soften(p.bias + at + P::BLOCK, walk, t, a.sc);
     wgmma_wait();
     q[0].add_sums(sum);
     wgmma_fence();
@@ -393,7 +400,9 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         q[0].clear();
         q[1].clear();
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
-        attend(a, p, q, Walk<MASKED>(a, Item(a, item)));
+        attend(a, p, q,
+               Walk<MASKED>{start + P::KEY_WORDS
+                            + p.count % P::QUERY_STAGES * 3 * P::WORDS});
         release_stage(ready + 8 * P::QUERY_STAGES);
         const Item at(a, item); /* formed again rather than kept through the loop */
         const int query0 = 128 * at.block;

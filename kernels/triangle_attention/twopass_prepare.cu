@@ -121,17 +121,19 @@ __global__ void __launch_bounds__(THREADS) live_kernel(LiveRows a)
     int live = a.tiles;
     while (live > 0 && words[live - 1] == 0)
         live--;
+    for (int t = a.tiles; t < word_stride(a.tiles) - 2; t++)
+        words[t] = 0;
     words[word_stride(a.tiles) - 2] = (uint64_t)live;
 }
 
-/* A row's place is the number of rows before it. */
+/* A row's place is the number of rows before it; and the next row with a key. */
 __global__ void __launch_bounds__(THREADS) order_kernel(LiveRows a)
 {
     const size_t row = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (row >= a.count)
         return;
     const int r = (int)(row % a.R), stride = word_stride(a.tiles);
-    const uint64_t *live = a.words + (row - r) * stride + stride - 2;
+    uint64_t *live = a.words + (row - r) * stride + stride - 2;
     const uint64_t mine = live[(size_t)r * stride];
     int place = 0;
     for (int x = 0; x < a.R; x++) {
@@ -139,6 +141,10 @@ __global__ void __launch_bounds__(THREADS) order_kernel(LiveRows a)
         place += other > mine || (other == mine && x < r);
     }
     a.order[row - r + place] = r;
+    int next = r + 1;
+    while (next < a.R && live[(size_t)next * stride] == 0)
+        next++;
+    live[(size_t)r * stride + 1] = (uint64_t)next;
 }
 
 struct Sanitise {

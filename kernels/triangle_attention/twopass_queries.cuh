@@ -34,7 +34,7 @@ struct TwopassQueries {
     const uint64_t *words;        /* [B R][word_stride]; read when MASKED */
     void *dq;                     /* [B,R,H,N,D] or NULL */
     float *slabs;                 /* [chunks][B H][tiles 64][key_tiles 64] or NULL */
-    size_t row_bytes;             /* of dq, a row r to the next */
+    uint32_t row_bytes;           /* of dq, a row r to the next */
     size_t slab_elements;
     int R, H, N, D, tiles, key_tiles, ranges, chunk_rows;
     float sc;
@@ -47,9 +47,9 @@ template <int W, class Bias, int HALF, bool PAIRS>
 struct Plan {
     static constexpr int GROUPS = 2, WARPS = 4 * GROUPS, THREADS = 128 * GROUPS + 128;
     static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2;
-    /* A masked row may end after so many steps, even for the halves' sake. With pairs or an
-     * FP32 bias the registers suffice for one such exit alone. */
-    static constexpr int GRAIN = PAIRS || sizeof(Bias) == 4 ? 4 : 2;
+    /* A masked row may end after so many steps, even for the halves' sake. The registers
+     * suffice for one such exit, with pairs for none. */
+    static constexpr int GRAIN = PAIRS ? STEPS : 4;
     static constexpr int SIDE = STEPS * TILE, STAGE = 2 * SIDE; /* k and v of a row */
     static constexpr int ROWS = 2, ROW = 2 * TILE;              /* q and dout of a row */
     static constexpr int ROW_VALUES = RowTile<PAIRS>::BYTES;
@@ -109,14 +109,14 @@ struct Rows {
     }
     __device__ __forceinline__ int begin(const TwopassQueries &a) const
     {
-        return next(a, (int)blockIdx.y * a.chunk_rows);
+        const int r = (int)blockIdx.y * a.chunk_rows;
+        if (MASKED && words(a, r)[word_stride(a.tiles) - 2] == 0)
+            return next(a, r);
+        return r;
     }
     __device__ __forceinline__ int next(const TwopassQueries &a, int r) const
     {
-        if (MASKED)
-            while (r < end && words(a, r)[word_stride(a.tiles) - 2] == 0)
-                r++;
-        return r;
+        return MASKED ? (int)words(a, r)[word_stride(a.tiles) - 1] : r + 1;
     }
 };
 
@@ -147,7 +147,7 @@ copy_tiles(const TwopassQueries &a, uint32_t start,
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
     Ring<P::ROWS> queries = {start + P::ROW_BARRIERS, 0, 1};
     const int query = 64 * p.tile, first_key = 64 * p.range;
-    for (int r = rows.begin(a); r < rows.end; r = rows.next(a, r + 1)) {
+    for (int r = rows.begin(a); r < rows.end; r = rows.next(a, r)) {
         const int plane = (p.b * a.R + r) * a.H + p.h;
         const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
         barrier_wait(queries.empty(), queries.parity);
@@ -207,7 +207,7 @@ __device__ __forceinline__ void store_dq(const TwopassQueries &a, const float (&
     for (int half = 0; half < 2; half++) {
         if (8 * half >= to.queries)
             continue;
-        char *at = to.to + r * a.row_bytes + 8 * half * a.D * (a.wide ? 4 : 2);
+        char *at = to.to + (uint64_t)(uint32_t)r * a.row_bytes + 8 * half * a.D * (a.wide ? 4 : 2);
 #pragma unroll
         for (int n = 0; n < W / 8; n++)
             if (8 * n < a.D)
@@ -267,19 +267,25 @@ struct DqPassage {
     }
 };
 
+/* The first warpgroup: the second may fill the hand-over buffer. */
+__device__ __forceinline__ void free_hand()
+{
+    asm volatile("bar.arrive 2, 256;" : : : "memory");
+}
+
 /* Adds the second warpgroup's dq of row r to the first's, which passes the sum on or stores
- * it. Barrier 1: the hand-over buffer is full; 2: it is free again. */
+ * it. Barrier 1: the hand-over buffer is full; 2: it is free, for the first row by
+ * free_hand(). */
 template <int W>
 __device__ __forceinline__ void finish_row(const TwopassQueries &a, uint32_t hand,
                                            DqPassage<W> &passage, float (&dq)[W / 2], int r,
-                                           bool first, bool last)
+                                           bool last)
 {
     const uint32_t mine = hand + 16 * (threadIdx.x & 127);
     if (!a.dq)
         return;
     if (threadIdx.x >= 128) {
-        if (!first)
-            asm volatile("bar.sync 2, 256;" : : : "memory");
+        asm volatile("bar.sync 2, 256;" : : : "memory");
 #pragma unroll
         for (int i = 0; i < W / 8; i++)
             asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
@@ -300,7 +306,7 @@ __device__ __forceinline__ void finish_row(const TwopassQueries &a, uint32_t han
         dq[4 * i + 3] += x.w;
     }
     if (!last)
-        asm volatile("bar.arrive 2, 256;" : : : "memory");
+        free_hand();
     const Place p(a);
     if (passage.pass(dq, p.range, a.ranges))
         store_dq<W>(a, dq, r);
@@ -383,7 +389,7 @@ struct Worker {
                 s[c][8 * j + i] = __fmaf_rn(s[c][8 * j + i], sc, b.value(i));
         }
         if (MASKED && word != ~0u) {
-            const uint32_t kept = word >> (2 * (threadIdx.x & 3));
+            const uint32_t kept = word >> (2 * lane_in_four());
 #pragma unroll
             for (int i = 0; i < 16; i++)
                 if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1)) {
@@ -420,9 +426,10 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
     const uint32_t all_queries = tile_start(start + P::QUERIES);
     const uint32_t values = start + P::VALUES + 4 * mine, hand = start + P::HAND;
-    const uint32_t words =
-        start + P::KEY_WORDS + 8 * (int)cluster_rank() + 4 * group; /* of the first step */
+    const uint32_t words_end = /* `live`, and 8 bytes on `next` */
+        start + P::KEY_WORDS + 8 * word_stride(a.tiles) - 16;
     DqPassage<W> passage = {start + P::PASSED, start + P::ARRIVED, start + P::TAKEN, 0};
+    constexpr bool EXITS = MASKED && P::GRAIN < STEPS; /* a row may end early */
     Worker<W, Bias, HALF, PAIRS, MASKED> w;
 #pragma unroll
     for (int u = 0; u < STEPS; u++)
@@ -441,16 +448,19 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const int row = rows.begin(a);
     int before = 0, previous = -1; /* the previous row: its stage, its number */
     int final = STEPS - 1;         /* and its last step */
-    /* Step u of row r; the last one starts on row `next`. One piece from fence to wait in
+    /* Step u of row r; the last one starts on the next row and returns its number. One piece from fence to wait in
      * either case: chosen between inside, descriptors would not stay uniform and ptxas would
      * serialise. */
-    const auto one_step = [&](auto place, auto is_last, int r, int next) {
+    const auto one_step = [&](auto place, auto is_last, int r) {
         constexpr int u = decltype(place)::value >> 1, c = decltype(place)::value & 1;
         constexpr bool last = decltype(is_last)::value;
         const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
         const uint32_t row_values = values + queries.stage * P::ROW_VALUES;
         const int row_stage = queries.stage;
         Ring<P::STAGES> ahead = ring;
+        int next = r + 1;
+        if (MASKED && last)
+            next = (int)load_shared_word(words_end + row_stage * P::WORDS + 8);
         if (last && next < rows.end) {
             ahead.advance();
             queries.advance();
@@ -464,13 +474,14 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                  last ? all_keys + ahead.stage * (P::STAGE / 16)
                       : keys + (u + 1) * (P::TILE / 16));
         if (u == 0)
-            w.add_dq(MASKED ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
+            w.add_dq(EXITS ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
         else
             w.add_dq(u - 1, keys, u > 1);
         wgmma_commit();
         uint32_t word = ~0u;
         if (MASKED) /* beyond the row's tiles lies `live`, and keys that are not there */
-            word = load_shared_word(words + row_stage * P::WORDS + 8 * a.ranges * u);
+            word = load_shared_word(start + P::KEY_WORDS + row_stage * P::WORDS
+                                    + 8 * (cluster_rank() + a.ranges * u) + 4 * group);
         const float nm[2] = {load_shared(row_values), load_shared(row_values + 32)};
         float inv[2] = {};
         if (PAIRS) {
@@ -489,12 +500,12 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             if (PAIRS)
                 w.low[i] = low[i];
         }
-        if (u == 2)
+        if (u == 2) /* a mask cuts it anyway */
             cut_schedule(r);
         if (u == 0 && previous >= 0) {
             release_stage(start + P::BARRIERS + 8 * (P::STAGES + before));
             release_stage(start + P::ROW_BARRIERS + 8 * (P::ROWS + (row_stage ^ 1)));
-            finish_row<W>(a, hand, passage, w.dq, previous, previous == row, false);
+            finish_row<W>(a, hand, passage, w.dq, previous, false);
         }
         if (last) {
             if (MASKED && STEPS % 2 != 0 && u == STEPS - 1)
@@ -504,25 +515,23 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             before = ring.stage;
             ring = ahead;
         }
+        return next;
     };
     /* The steps of row r from u on; the first scores are in the half `parity` of s. */
     const auto one_row = [&](auto parity, int r) {
         constexpr int PARITY = decltype(parity)::value;
-        const int next = rows.next(a, r + 1);
-        int steps = STEPS;
-        if (MASKED)
-            steps = steps_of<STEPS, P::GRAIN>(load_shared_word(start + P::KEY_WORDS
-                                              + queries.stage * P::WORDS
-                                              + 8 * word_stride(a.tiles) - 16),
-                             a.ranges);
+        int next = 0, steps = STEPS;
+        if (EXITS)
+            steps = steps_of<STEPS, P::GRAIN>(
+                load_shared_word(words_end + queries.stage * P::WORDS), a.ranges);
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;
-            if (u == STEPS - 1 || (MASKED && u % P::GRAIN == P::GRAIN - 1 && u == steps - 1)) {
-                one_step(place, std::true_type{}, r, next);
+            if (u == STEPS - 1 || (EXITS && u % P::GRAIN == P::GRAIN - 1 && u == steps - 1)) {
+                next = one_step(place, std::true_type{}, r);
                 return true;
             }
-            one_step(place, std::false_type{}, r, next);
+            one_step(place, std::false_type{}, r);
             return false;
         };
         static_assert(STEPS >= 4 && STEPS <= 6, "unrolled by hand");
@@ -540,6 +549,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
 
     barrier_wait(start + P::READY, 0);
     if (row < rows.end) {
+        if (a.dq && group == 0)
+            free_hand();
         barrier_wait(ring.full(), 0);
         barrier_wait(queries.full(), 0);
         w.load_deltas(values);
@@ -556,11 +567,11 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                 r = one_row(std::integral_constant<int, 1>{}, r);
         }
         wgmma_fence();
-        w.add_dq(MASKED ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
+        w.add_dq(EXITS ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
         wgmma_commit();
         wgmma_wait();
         settled(w.dq);
-        finish_row<W>(a, hand, passage, w.dq, previous, previous == row, true);
+        finish_row<W>(a, hand, passage, w.dq, previous, true);
     }
     if (!a.slabs)
         return;
@@ -648,7 +659,7 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.words = space.words;
     a.dq = u.dq;
     a.wide = u.grad_f32 != 0;
-    a.row_bytes = (size_t)u.H * u.N * u.D * (a.wide ? 4 : 2);
+    a.row_bytes = (uint32_t)((size_t)u.H * u.N * u.D * (a.wide ? 4 : 2));
     a.slabs = u.dbias ? space.slabs : nullptr;
     a.slab_elements = bias_planes_of(u) * t.tiles * 64 * t.keys * 64;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
