@@ -63,7 +63,7 @@ LINK := g++ -static-libstdc++ -static-libgcc
 LIBS += -L$(dir $(NVCC))../lib64 -L$(dir $(NVCC))../lib -lcudart_static -lrt
 endif
 
-.PHONY: all demo test unit fuzz fuzzers spills style setup clean FORCE
+.PHONY: planted-cuda all demo test unit fuzz fuzzers spills style setup clean FORCE
 all: $(BUILD)/gradgate
 
 $(BUILD)/gradgate: $(BUILD)/harness/main.o $(OBJECTS)
@@ -140,6 +140,20 @@ $(PLANTED): kernels/triangle_attention/twin_forward.c all
 	@$(CC) $(HOST_FLAGS) -c $@.c -o $@.o
 	@$(LINK) -o $@ $(BUILD)/harness/main.o $@.o \
 	    $(filter-out %/twin_forward.o,$(OBJECTS)) $(LIBS) -Wl,-rpath,'$$ORIGIN'
+
+# `naive` with a barrier left out, and with one element far outside: compute-sanitizer must
+# find them (scripts/sanitize.sh).
+planted-cuda: $(BUILD)/planted/race $(BUILD)/planted/overrun
+$(BUILD)/planted/race: CHANGE = s|__syncthreads(); /\* this stage has come|/* this stage has come|
+$(BUILD)/planted/overrun: CHANGE = s|p.store(batch, i, j|p.store(batch + (i + j == 0 ? 1u << 24 : 0u), i, j|
+$(BUILD)/planted/race $(BUILD)/planted/overrun: kernels/triangle_attention/product.cuh all
+	@mkdir -p $@.d/kernels/triangle_attention
+	@sed '$(CHANGE)' $< > $@.d/$<
+	@! cmp -s $< $@.d/$< || { echo "the planted change found nothing to change"; exit 1; }
+	@$(NVCC) -I$@.d $(DEVICE_FLAGS) -c kernels/triangle_attention/naive.cu -o $@.o > $@.log 2>&1 \
+	    || { cat $@.log; exit 1; }
+	@$(LINK) -o $@ $(BUILD)/harness/main.o $@.o \
+	    $(filter-out %/naive.cu.o,$(OBJECTS)) $(LIBS) -Wl,-rpath,'$$ORIGIN'
 
 # Fuzzes every parser for FUZZ_SECONDS, then shows that each target can find a fault.
 fuzz: all

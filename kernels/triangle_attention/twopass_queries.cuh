@@ -95,10 +95,8 @@ struct Place {
 template <int STEPS, bool MASKED>
 struct Rows {
     const uint64_t *all; /* words of row 0 */
-    int end;
 
-    __device__ __forceinline__ Rows(const TwopassQueries &a, const Place &p)
-        : all(nullptr), end(min(a.R, ((int)blockIdx.y + 1) * a.chunk_rows))
+    __device__ __forceinline__ Rows(const TwopassQueries &a, const Place &p) : all(nullptr)
     {
         if (MASKED)
             all = a.words + (size_t)(p.b * a.R) * word_stride(a.tiles);
@@ -106,6 +104,13 @@ struct Rows {
     __device__ __forceinline__ const uint64_t *words(const TwopassQueries &a, int r) const
     {
         return all + (size_t)r * word_stride(a.tiles);
+    }
+    /* Read afresh, as Place. */
+    __device__ __forceinline__ int end(const TwopassQueries &a) const
+    {
+        int chunk;
+        asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(chunk));
+        return min(a.R, (chunk + 1) * a.chunk_rows);
     }
     __device__ __forceinline__ int begin(const TwopassQueries &a) const
     {
@@ -147,7 +152,7 @@ copy_tiles(const TwopassQueries &a, uint32_t start,
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
     Ring<P::ROWS> queries = {start + P::ROW_BARRIERS, 0, 1};
     const int query = 64 * p.tile, first_key = 64 * p.range;
-    for (int r = rows.begin(a); r < rows.end; r = rows.next(a, r)) {
+    for (int r = rows.begin(a); r < rows.end(a); r = rows.next(a, r)) {
         const int plane = (p.b * a.R + r) * a.H + p.h;
         const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
         barrier_wait(queries.empty(), queries.parity);
@@ -461,7 +466,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         int next = r + 1;
         if (MASKED && last)
             next = (int)load_shared_word(words_end + row_stage * P::WORDS + 8);
-        if (last && next < rows.end) {
+        if (last && next < rows.end(a)) {
             ahead.advance();
             queries.advance();
             barrier_wait(ahead.full(), ahead.parity);
@@ -500,7 +505,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             if (PAIRS)
                 w.low[i] = low[i];
         }
-        if (u == 2) /* a mask cuts it anyway */
+        if (u == 2)
             cut_schedule(r);
         if (u == 0 && previous >= 0) {
             release_stage(start + P::BARRIERS + 8 * (P::STAGES + before));
@@ -548,7 +553,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     };
 
     barrier_wait(start + P::READY, 0);
-    if (row < rows.end) {
+    if (row < rows.end(a)) {
         if (a.dq && group == 0)
             free_hand();
         barrier_wait(ring.full(), 0);
@@ -561,9 +566,9 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_wait();
         settled(w.s[0]);
         settled(w.ds[0]);
-        for (int r = row; r < rows.end;) {
+        for (int r = row; r < rows.end(a);) {
             r = one_row(std::integral_constant<int, 0>{}, r);
-            if (!MASKED && STEPS % 2 != 0 && r < rows.end)
+            if (!MASKED && STEPS % 2 != 0 && r < rows.end(a))
                 r = one_row(std::integral_constant<int, 1>{}, r);
         }
         wgmma_fence();
