@@ -30,7 +30,7 @@ const gg_rounding gg_ta_split_roundings[] = {
     {"p_lazy", "pairs_forward", 0}, {"p_pair", "pairs_forward", 1},
     {"p_dv", "pairs_backward", 0},  {"p_dv_pair", "pairs_backward", 1},
     {"ds", "pairs_backward", 0},    {"ds_pair", "pairs_backward", 1},
-    DELTA, REST};
+    {"delta", "compensation", 0},   REST};
 
 static const char *refuse_inputs(const gg_call *call, const int64_t *extent)
 {

@@ -21,7 +21,8 @@ size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
     if (!backward)
         return cut.used;
     cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block * element));
-    cut.take(space.rows, times(times(planes, (size_t)t.tiles), twopass_row_values(true) * 64 * sizeof(float)));
+    cut.take(space.rows, times(times(planes, (size_t)t.tiles),
+                               twopass_row_values(true) * 64 * sizeof(float)));
     cut.take(space.slabs,
              times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),
                    times((size_t)t.chunks, block * sizeof(float))));

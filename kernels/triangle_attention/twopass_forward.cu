@@ -3,10 +3,10 @@
  *
  * A piece of work is 128 queries of three rows r. As many CTAs as there are multiprocessors
  * take pieces in turn: while the last results of one are stored, the copies for the next
- * are under way. (With pairs every piece has a CTA of its own.) Three warpgroups compute, one row each, all with the same bias tiles,
- * which so cost a third of their traffic; a fourth copies. Each of the three holds two
- * blocks of 64 queries that take turns: the products of one run on the tensor cores while
- * the exponentials of the other run beside them.
+ * are under way. (With pairs every piece has a CTA of its own.) Three warpgroups compute, one
+ * row each, all with the same bias tiles, which so cost a third of their traffic; a fourth
+ * copies. Each of the three holds two blocks of 64 queries that take turns: the products of
+ * one run on the tensor cores while the exponentials of the other run beside them.
  *
  * The tensor cores form the row sums too, as a product with ones: half of what two
  * instructions a score would cost beside the exponentials.
@@ -127,7 +127,8 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
         if (MASKED)
             barrier_wait(queries.full(), queries.parity ^ 1);
         queries.advance();
-        for (int t = walk.first(a.tiles); t < a.tiles; t = walk.next(t + 1, a.tiles), ring.advance()) {
+        for (int t = walk.first(a.tiles); t < a.tiles;
+             t = walk.next(t + 1, a.tiles), ring.advance()) {
             barrier_wait(ring.empty(), ring.parity);
             const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
             barrier_expect(full, P::STAGE);
