@@ -12,7 +12,7 @@
  *                 tile of 64 keys; the row sum l takes the rounded ones
  *   p_lazy        as p, with an m that moves only when a tile exceeds it by 5.5
  *   p_whole       P of the whole row is bf() where it multiplies v
- *   p_pair        as p_lazy, a pair where it multiplies v, unrounded in the row sum
+ *   p_pair        as p_lazy, a pair instead of bf()
  *   p_dv          P is bf() where it multiplies dout;            p_dv_pair: a pair
  *   ds            dS is bf() where it multiplies k and q;        ds_pair: a pair
  *   delta         o is bf() in delta = sum_d dout o;             delta_pair: a pair

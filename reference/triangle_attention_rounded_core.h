@@ -210,8 +210,9 @@ gg_rounded_weight(const gg_rounded_scheme *s, double e, double *summed)
     double w = e;
     if (gg_rounded_on(s, GG_TA_P) || gg_rounded_on(s, GG_TA_P_LAZY))
         w = gg_rounded_bf16(e);
+    if (gg_rounded_on(s, GG_TA_P_PAIR)) w = gg_rounded_pair(e);
     *summed = w;
-    return gg_rounded_on(s, GG_TA_P_PAIR) ? gg_rounded_pair(e) : w;
+    return w;
 }
 
 /* The logits of keys j0 .. j1 into p, and the largest; -infinity at an invalid key. */

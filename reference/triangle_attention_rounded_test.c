@@ -111,7 +111,7 @@ static const struct {
 } points[] = {
     {GG_TA_INPUTS, 4, "oqkvb"},     {GG_TA_P, 0, "oqkvb"},
     {GG_TA_P_LAZY, 1, "oqkvb"},     {GG_TA_P_WHOLE, 3, "o----"},
-    {GG_TA_P_PAIR, 2, "oqk-b"},     {GG_TA_P_DV, 0, "---v-"},
+    {GG_TA_P_PAIR, 2, "oqkvb"},     {GG_TA_P_DV, 0, "---v-"},
     {GG_TA_P_DV_PAIR, 2, "---v-"},  {GG_TA_DS, 0, "-qk--"},
     {GG_TA_DS_PAIR, 2, "-qk--"},    {GG_TA_DELTA, 0, "-qk-b"},
     {GG_TA_DELTA_PAIR, 2, "-qk-b"}, {GG_TA_ACCUMULATION, 0, "oqkvb"},
