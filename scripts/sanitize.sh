@@ -35,7 +35,8 @@ check() { # PROGRAM KERNEL TOOL SUITE CASE: prints hazards of its own and of bul
 }
 
 printf '%-10s %-12s %-34s %8s %12s\n' kernel tool case found 'bulk copies'
-for kernel in ${*:-naive recompute atomic turbo twopass split}; do
+[ $# -gt 0 ] || set -- naive recompute atomic turbo twopass split
+for kernel in "$@"; do
     suite=twin300
     case $kernel in twopass | split) suite=twin32 ;; esac
     for which in memcheck racecheck synccheck initcheck; do
