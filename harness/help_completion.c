@@ -119,7 +119,7 @@ static void bash(void)
     printf("        esac ;;\n"
            "    esac; fi\n"
            "    [[ $cur == -* ]] && words=$options files=''\n"
-           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\" | sort -u))\n"
+           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\" | awk '!seen[$0]++'))\n"
            "    [ -n \"$files\" ] && COMPREPLY+=($(compgen -f -- \"$cur\")) &&\n"
            "        compopt -o filenames 2>/dev/null\n"
            "    return 0\n"
