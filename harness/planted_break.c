@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels that break their own process, for the tests of worker processes; in a program
- * of its own, never in gradgate. Every built-in kernel is there and does what PLANT says,
+ * of its own, never in gradgate. The kernel on trial does what PLANT says,
  * in calls whose first input has an extent of PLANT_AT (40):
  *   segv abort exit hang   what it says, in forward
  *   backward               abort in backward
@@ -22,9 +22,26 @@
 const gg_kernel *__real_gg_kernel_find(const char *, const char *, DLDeviceType);
 const gg_kernel *__wrap_gg_kernel_find(const char *, const char *, DLDeviceType);
 
-static const gg_kernel *inner;
-static gg_kernel outer;
+/* A kernel and what stands in for it. */
+typedef struct stand_in {
+    const gg_kernel *inner;
+    gg_kernel outer;
+} stand_in;
+
+/* The first kernel looked up for a host, and for a GPU: the kernel on trial and its twin. A
+ * call tells which by where its tensors are; kernels looked up later are as they are. */
+static stand_in on_host, on_gpu;
 static volatile int *nowhere;
+
+static stand_in *stand_in_for(DLDeviceType device)
+{
+    return device == kDLCPU ? &on_host : &on_gpu;
+}
+
+static const gg_kernel *inner_of(const gg_call *call)
+{
+    return stand_in_for(call->inputs[0]->device.device_type)->inner;
+}
 
 static int says(const char *fault)
 {
@@ -53,6 +70,7 @@ static gg_call changed(const gg_call *call)
 static int forward(const gg_call *original)
 {
     const gg_call copy = changed(original), *call = &copy;
+    const gg_kernel *inner = inner_of(call);
     if (!is_hit(call)) return inner->forward(call);
     if (says("segv")) *nowhere = 1;
     if (says("abort")) abort();
@@ -73,6 +91,7 @@ static int forward(const gg_call *original)
 static int backward(const gg_call *original)
 {
     const gg_call copy = changed(original), *call = &copy;
+    const gg_kernel *inner = inner_of(call);
     int last = 0, error;
     if (is_hit(call) && says("backward")) abort();
     error = inner->backward(call);
@@ -85,10 +104,13 @@ static int backward(const gg_call *original)
 const gg_kernel *__wrap_gg_kernel_find(const char *operator_name, const char *name,
                                        DLDeviceType device)
 {
-    inner = __real_gg_kernel_find(operator_name, name, device);
-    if (inner == NULL) return NULL;
-    outer = *inner;
-    outer.forward = forward;
-    outer.backward = backward;
-    return &outer;
+    const gg_kernel *found = __real_gg_kernel_find(operator_name, name, device);
+    if (found == NULL) return NULL;
+    stand_in *s = stand_in_for(found->device);
+    if (s->inner == NULL) {
+        *s = (stand_in){found, *found};
+        s->outer.forward = forward;
+        s->outer.backward = backward;
+    }
+    return s->inner == found ? &s->outer : found;
 }

@@ -40,7 +40,8 @@ typedef struct gg_ta_call {
     int compensation; /* gg_call.features bit 0 */
     float sc, c1;     /* 1/sqrt(D), log2(e)/sqrt(D): README.md, Notation */
 
-    /* The saved buffer (not used by naive), each part at a multiple of 256 bytes. */
+    /* The saved buffer of recompute, atomic and turbo, each part at a multiple of 256 bytes;
+     * twopass and split have their own (twopass_plan.h). */
     float *m, *inv; /* [B,R,H,N] */
     uint16_t *e;    /* bf16 [B,R,H,N,D]; NULL without compensation */
 

@@ -15,6 +15,8 @@ struct BiasTile {
 };
 
 enum {
+    /* Of the key words of a row, `live` and `next` among them (twopass.cuh). */
+    ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8,
     ALIGNMENT = 512,                 /* a 64-byte swizzle repeats after 512 bytes */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
 };
@@ -23,6 +25,31 @@ enum {
 template <bool PAIRS>
 struct RowTile {
     static constexpr int BYTES = twopass_row_values(PAIRS) * GG_TA_TILE * 4;
+};
+
+/* What a persistent CTA takes at a time: 128 queries or keys from 128 `block` on, ROWS rows;
+ * beyond the last row, it again. Arguments have blocks, row_groups, order, R and H. */
+template <int ROWS>
+struct Piece {
+    int block, r0, h, b; /* r0: place of the first row in their order */
+    int rows;            /* of ROWS */
+
+    template <class Arguments>
+    __device__ __forceinline__ Piece(const Arguments &a, int piece)
+    {
+        block = piece % a.blocks;
+        piece /= a.blocks;
+        r0 = piece % a.row_groups * ROWS;
+        piece /= a.row_groups;
+        h = piece % a.H;
+        b = piece / a.H;
+        rows = min(ROWS, a.R - r0);
+    }
+    template <class Arguments>
+    __device__ __forceinline__ int row(const Arguments &a, int i) const
+    {
+        return ordered_row(a.order, b, a.R, r0 + min(i, rows - 1));
+    }
 };
 
 /* Start of the dynamic shared memory, aligned, as a 32-bit shared address: rounded as a

@@ -40,39 +40,17 @@ struct Plan {
     static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
     static constexpr int STAGES = W == 32 && sizeof(Bias) == 4 ? 3 : 4;
     static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
-    static constexpr int WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
     static constexpr int KEY_WORDS = ONES + 512; /* of three rows a stage of q */
-    static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * ROWS * WORDS;
+    static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * ROWS * ROW_WORDS;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES + ALIGNMENT;
     static_assert(SHARED <= SHARED_LIMIT, "fits");
 };
 
-/* A piece of work: 128 queries from block on, three rows; beyond the last row, it again. */
-struct Item {
-    int block, r0, h, b; /* r0: place of the first row in their order */
-    int rows;            /* of the three */
-
-    __device__ __forceinline__ Item(const Forward &a, int item)
-    {
-        block = item % a.blocks;
-        item /= a.blocks;
-        r0 = item % a.row_groups * 3;
-        item /= a.row_groups;
-        h = item % a.H;
-        b = item / a.H;
-        rows = min(3, a.R - r0);
-    }
-    __device__ __forceinline__ int row(const Forward &a, int i) const
-    {
-        return ordered_row(a.order, b, a.R, r0 + min(i, rows - 1));
-    }
-};
-
 /* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
- * words are at a shared address, WORDS bytes a row. */
+ * words are at a shared address, ROW_WORDS bytes a row. */
 template <bool MASKED>
 struct Walk {
     uint32_t words;
@@ -80,7 +58,7 @@ struct Walk {
     /* Valid keys 32 half .. + 31 of tile t, row i. */
     __device__ __forceinline__ uint32_t word(int i, int t, int half) const
     {
-        return load_shared_word(words + i * Plan<32, float>::WORDS + 8 * t + 4 * half);
+        return load_shared_word(words + i * ROW_WORDS + 8 * t + 4 * half);
     }
     /* Where no tile has a valid key the first one is as good as any. */
     __device__ __forceinline__ int first(int tiles) const
@@ -107,17 +85,17 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
     Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
     for (int item = (int)blockIdx.x; item < a.items; item += (int)gridDim.x) {
-        const Item p(a, item);
+        const Piece<3> p(a, item);
         const char *bias =
             a.bias
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
                   * P::BLOCK;
         const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
-        const Walk<MASKED> walk = {start + P::KEY_WORDS + queries.stage * 3 * P::WORDS};
+        const Walk<MASKED> walk = {start + P::KEY_WORDS + queries.stage * 3 * ROW_WORDS};
         barrier_wait(queries.empty(), queries.parity);
         barrier_expect(queries.full(), P::QUERY_STAGE + 3 * words);
         for (int i = 0; MASKED && i < 3; i++)
-            copy_bytes(walk.words + i * P::WORDS,
+            copy_bytes(walk.words + i * ROW_WORDS,
                        a.words + (size_t)(p.b * a.R + p.row(a, i)) * (words / 8), words,
                        queries.full());
         for (int i = 0; i < 2 * P::ROWS; i++)
@@ -343,7 +321,8 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
     settled(q[0].s);
     settled(q[1].s);
     q[0].soften(p.bias + p.ring.stage * P::STAGE, walk, t, a.sc);
-    for (int next = walk.next(t + 1, a.tiles); next < a.tiles; next = walk.next(t + 1, a.tiles)) {
+    for (int next = walk.next(t + 1, a.tiles); next < a.tiles;
+         next = walk.next(t + 1, a.tiles)) {
         const Ring<P::STAGES> ahead = p.ring.next();
         const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
         barrier_wait(ahead.full(), ahead.parity);
@@ -403,9 +382,9 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
         attend(a, p, q,
                Walk<MASKED>{start + P::KEY_WORDS
-                            + p.count % P::QUERY_STAGES * 3 * P::WORDS});
+                            + p.count % P::QUERY_STAGES * 3 * ROW_WORDS});
         release_stage(ready + 8 * P::QUERY_STAGES);
-        const Item at(a, item); /* formed again rather than kept through the loop */
+        const Piece<3> at(a, item); /* formed again rather than kept through the loop */
         const int query0 = 128 * at.block;
         if (p.row >= at.rows) {
             if (PAIRS)

@@ -57,35 +57,17 @@ __device__ __forceinline__ uint64_t key_word(const Keys &a, int b, int r, int ti
                           : 0;
 }
 
-/* A piece of work: keys from 128 `block`, two rows; beyond the last row, it again. */
-struct Item {
-    int block, r0, h, b; /* r0: place of the first row in their order */
-
-    __device__ __forceinline__ Item(const Keys &a, int item)
-    {
-        block = item % a.blocks;
-        item /= a.blocks;
-        r0 = item % a.row_groups * 2;
-        item /= a.row_groups;
-        h = item % a.H;
-        b = item / a.H;
-    }
-    __device__ __forceinline__ int row(const Keys &a, int i) const
-    {
-        return ordered_row(a.order, b, a.R, min(r0 + i, a.R - 1));
-    }
-    /* Has none of the four tiles a valid key? */
-    __device__ __forceinline__ bool dead(const Keys &a) const
-    {
-        const int r = row(a, 0), s = row(a, 1);
-        return (key_word(a, b, r, 2 * block) | key_word(a, b, r, 2 * block + 1)
-                | key_word(a, b, s, 2 * block) | key_word(a, b, s, 2 * block + 1))
-               == 0;
-    }
-};
+/* Has none of the piece's four tiles a valid key? */
+__device__ __forceinline__ bool dead(const Keys &a, const Piece<2> &p)
+{
+    const int r = p.row(a, 0), s = p.row(a, 1), t = 2 * p.block;
+    return (key_word(a, p.b, r, t) | key_word(a, p.b, r, t + 1) | key_word(a, p.b, s, t)
+            | key_word(a, p.b, s, t + 1))
+           == 0;
+}
 
 template <int W, class Bias, bool PAIRS>
-__device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const Item &p,
+__device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const Piece<2> &p,
                                           Ring<Plan<W, Bias, PAIRS>::STAGES> &ring)
 {
     typedef Plan<W, Bias, PAIRS> P;
@@ -222,7 +204,7 @@ struct Block {
 
 /* The keys of one warpgroup through all query tiles of a piece of work. */
 template <int W, class Bias, bool PAIRS>
-__device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Item &p,
+__device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Piece<2> &p,
                                          Ring<Plan<W, Bias, PAIRS>::STAGES> &ring, int warp)
 {
     typedef Plan<W, Bias, PAIRS> P;
@@ -241,7 +223,7 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const It
     const uint32_t bias = start + P::BIAS + half * P::BLOCK + 16 * (threadIdx.x & 127);
     const uint32_t values = start + P::VALUES + row * P::ROW_VALUES + 8 * (threadIdx.x & 3);
     const uint32_t queries = tile_start(start + 2 * row * P::TILE);
-    for (int t = p.dead(a) ? a.tiles : 0; t < a.tiles; t++, ring.advance()) {
+    for (int t = dead(a, p) ? a.tiles : 0; t < a.tiles; t++, ring.advance()) {
         const int at = ring.stage * P::STAGE;
         barrier_wait(ring.full(), ring.parity);
         if (word != 0) {
@@ -254,7 +236,7 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const It
         }
         release_stage(ring.empty());
     }
-    if (p.r0 + row < a.R)
+    if (row < p.rows)
         keys.store(a, plane, key0, word);
 }
 
@@ -275,8 +257,8 @@ __global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
         Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
             for (int item = first; item < a.items; item += step) {
-                const Item p(a, item);
-                if (!p.dead(a))
+                const Piece<2> p(a, item);
+                if (!dead(a, p))
                     copy_item<W, Bias, PAIRS>(a, start, p, ring);
             }
         return;
@@ -284,7 +266,7 @@ __global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
     take_registers<P::GROUPS>();
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
     for (int item = first; item < a.items; item += step)
-        one_item<W, Bias, PAIRS>(a, start, Item(a, item), ring, warp);
+        one_item<W, Bias, PAIRS>(a, start, Piece<2>(a, item), ring, warp);
 }
 
 template <int W, class Bias, bool PAIRS>

@@ -176,7 +176,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         Ring<P::STAGES> ahead = ring;
         int next = r + 1;
         if (MASKED && last)
-            next = (int)load_shared_word(words_end + row_stage * P::WORDS + 8);
+            next = (int)load_shared_word(words_end + row_stage * ROW_WORDS + 8);
         if (last && next < rows.end(a)) {
             ahead.advance();
             queries.advance();
@@ -196,7 +196,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_commit();
         uint32_t word = ~0u;
         if (MASKED) /* beyond the row's tiles lies `live`, and keys that are not there */
-            word = load_shared_word(start + P::KEY_WORDS + row_stage * P::WORDS
+            word = load_shared_word(start + P::KEY_WORDS + row_stage * ROW_WORDS
                                     + 8 * (cluster_rank() + a.ranges * u) + 4 * group);
         const float nm[2] = {load_shared(row_values), load_shared(row_values + 32)};
         float inv[2] = {};
@@ -239,7 +239,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         int next = 0, steps = STEPS;
         if (EXITS)
             steps = steps_of<STEPS, P::GRAIN>(
-                load_shared_word(words_end + queries.stage * P::WORDS), a.ranges);
+                load_shared_word(words_end + queries.stage * ROW_WORDS), a.ranges);
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;

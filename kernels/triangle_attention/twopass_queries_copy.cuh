@@ -33,17 +33,16 @@ struct Plan {
     static constexpr int SIDE = STEPS * TILE, STAGE = 2 * SIDE; /* k and v of a row */
     static constexpr int ROWS = 2, ROW = 2 * TILE;              /* q and dout of a row */
     static constexpr int ROW_VALUES = RowTile<PAIRS>::BYTES;
-    static constexpr int WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8;
     static constexpr int BIAS_BYTES = GROUPS * STEPS * BiasTile<Bias>::BYTES;
     static constexpr int HANDED = 64 * W * 4;
     static constexpr int FIXED =
-        BIAS_BYTES + 2 * HANDED + ROWS * (ROW + ROW_VALUES + WORDS + 16) + 24 + ALIGNMENT;
+        BIAS_BYTES + 2 * HANDED + ROWS * (ROW + ROW_VALUES + ROW_WORDS + 16) + 24 + ALIGNMENT;
     static constexpr int FIT = (SHARED_LIMIT - FIXED) / (STAGE + 16);
     static constexpr int STAGES = FIT > 4 ? 4 : FIT;
     static constexpr int QUERIES = STAGES * STAGE, VALUES = QUERIES + ROWS * ROW;
     static constexpr int BIAS = VALUES + ROWS * ROW_VALUES, HAND = BIAS + BIAS_BYTES;
     static constexpr int PASSED = HAND + HANDED, KEY_WORDS = PASSED + HANDED;
-    static constexpr int BARRIERS = KEY_WORDS + ROWS * WORDS;
+    static constexpr int BARRIERS = KEY_WORDS + ROWS * ROW_WORDS;
     static constexpr int ROW_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int READY = ROW_BARRIERS + 16 * ROWS;    /* the bias is here */
     static constexpr int ARRIVED = READY + 8, TAKEN = READY + 16; /* see DqPassage */
@@ -145,7 +144,7 @@ copy_tiles(const TwopassQueries &a, uint32_t start,
                    a.values + ((size_t)plane * a.tiles * 64 + query) * (P::ROW_VALUES / 256),
                    P::ROW_VALUES, here);
         if (MASKED)
-            copy_bytes(start + P::KEY_WORDS + queries.stage * P::WORDS, rows.words(a, r),
+            copy_bytes(start + P::KEY_WORDS + queries.stage * ROW_WORDS, rows.words(a, r),
                        words, here);
         queries.advance();
         int steps = P::STEPS;
