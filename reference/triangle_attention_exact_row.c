@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * q k and dout v are exact sums. S is rounded with enough bits that its absolute error,
  * which becomes a relative one of exp(S - max), stays below 2^-bits. All else has a
- * relative rounding error of 2^-bits an operation.
+ * relative rounding error of 2^-bits an operation, exp of 2^-(bits - 4).
  *
  * dS = P (dP - delta) does not change when a constant is taken from all dP; taking that
  * of the first valid key makes dS exactly zero where all dP are equal. */
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "reference/exact_dot.h"
+#include "reference/exact_exp.h"
 
 static mpfr_t *open_array(int64_t count, mpfr_prec_t bits)
 {
@@ -107,7 +108,7 @@ static void compute_softmax(gg_exact_row *row)
         if (bits < mpfr_get_prec(row->max))
             mpfr_prec_round(row->s[j], mpfr_get_prec(row->max), MPFR_RNDN);
         mpfr_sub(row->s[j], row->s[j], row->max, MPFR_RNDN);
-        mpfr_exp(row->e[j], row->s[j], MPFR_RNDN);
+        gg_exact_exp(row->e[j], row->s[j], row->term);
         mpfr_add(row->l, row->l, row->e[j], MPFR_RNDN);
     }
 }

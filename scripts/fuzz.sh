@@ -4,7 +4,9 @@
 # undefined-behaviour sanitizers. Then plants the fault that each foo_fuzz.c names
 # ("plant: FILE SED-EXPRESSION") and demands that its target finds it within thrice the time.
 # usage: fuzz.sh BUILD SECONDS [NAME...]   names such as reports/journal; default: all
-#   FUZZ_RUNS=N instead of SECONDS: so many executions each, and no planted faults
+#   FUZZ_RUNS=N instead of SECONDS: so many executions each, and no planted faults; without
+#     comparisons traced, which is thrice as fast, from the corpus that a run by time left
+#   FUZZ_JOBS=N: so many targets side by side (default: one a processor)
 # shellcheck disable=SC2046,SC2317
 set -u
 build=$1 seconds=$2
@@ -15,7 +17,12 @@ fuzz=$build/fuzz
 command -v clang >/dev/null || apt-get install -y -q clang >/dev/null 2>&1 ||
     { apt-get update -q >/dev/null && apt-get install -y -q clang >/dev/null; } ||
     { echo "fuzz: clang is missing and cannot be installed here" >&2; exit 2; }
-fast() { make CC=clang FUZZ=1 CUDA=0 BUILD="$fuzz" CFLAGS="-O1 -g" "$@"; }
+flags="-O1 -g" found=$fuzz/corpus
+if [ -n "${FUZZ_RUNS:-}" ]; then
+    fuzz=$build/fuzz_runs flags="-O2 -g -fno-sanitize-coverage=trace-cmp"
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-malloc_context_size=2:quarantine_size_mb=4}"
+fi
+fast() { make CC=clang FUZZ=1 CUDA=0 BUILD="$fuzz" CFLAGS="$flags" "$@"; }
 fast fuzzers >/dev/null || exit 1
 rm -f "$fuzz/fuzzed.a"
 ar rc "$fuzz/fuzzed.a" $(find "$fuzz/cases" "$fuzz/reports" "$fuzz/harness" \
@@ -73,10 +80,11 @@ words() {
 one() {
     name=$1 program=$2 log=$fuzz/log/$3$1
     corpus=$fuzz/corpus/$3$1
-    mkdir -p "$corpus" "$fuzz/words/$(dirname "$name")" "$(dirname "$log")"
+    mkdir -p "$corpus" "$fuzz/words/$(dirname "$name")" "$(dirname "$log")" "$found/$name"
     words "$name"
-    "$program" "$corpus" "$fuzz/seeds/$name" -dict="$fuzz/words/$name" -max_len=24000 \
-        -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 -artifact_prefix="$fuzz/log/$3" \
+    "$program" "$corpus" "$fuzz/seeds/$name" ${FUZZ_RUNS:+"$found/$name"} \
+        -dict="$fuzz/words/$name" -max_len=24000 -timeout=20 -rss_limit_mb=3000 \
+        -print_final_stats=1 -artifact_prefix="$fuzz/log/$3" \
         -max_total_time="$4" ${FUZZ_RUNS:+-max_total_time=0 -runs=$FUZZ_RUNS} >"$log.log" 2>&1
     echo $? >"$log.exit"
 }
@@ -89,11 +97,12 @@ plant() { # builds NAME with its fault
         link "$fuzz/$1_fuzz.o" "$fuzz/${copy%.c}.o" -o "$fuzz/planted/$1/fuzzer"
 }
 # at_once COMMAND...: as many side by side as there are processors.
+jobs=${FUZZ_JOBS:-$(nproc)}
 running=0
 at_once() {
     "$@" &
     running=$((running + 1))
-    [ $running -lt "$(nproc)" ] || { wait; running=0; }
+    [ $running -lt "$jobs" ] || { wait; running=0; }
 }
 
 bad=0
