@@ -223,6 +223,7 @@ const gg_operator gg_triangle_attention = {
 #endif
             .exact = gg_triangle_attention_exact,
             .exact_share = gg_triangle_attention_exact_share,
+            .exact_reads = gg_triangle_attention_exact_reads,
             .terms = gg_triangle_attention_terms,
             .rounded = gg_triangle_attention_rounded_host,
         },

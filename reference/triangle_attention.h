@@ -63,6 +63,8 @@ gg_status gg_triangle_attention_exact(const gg_problem *, gg_point *points, int 
                                       int threads);
 gg_exact_share gg_triangle_attention_exact_share(const gg_problem *, int output,
                                                  int64_t element);
+gg_status gg_triangle_attention_exact_reads(const gg_problem *, const gg_point *points,
+                                            int count, gg_reader *visit, void *context);
 gg_status gg_triangle_attention_terms(const gg_problem *, int output, int64_t element,
                                       gg_terms *terms, int threads);
 

@@ -85,6 +85,9 @@ typedef struct gg_exact_share {
     double cost; /* in exponentials at the first precisions, some microseconds each */
 } gg_exact_share;
 
+/* Takes elements first .. first + count - 1 of an input. */
+typedef gg_status gg_reader(void *context, int input, int64_t first, int64_t count);
+
 typedef struct gg_reference {
     /* Host truth; problem and truth in host memory. threads >= 1. */
     gg_status (*host)(const gg_problem *, const gg_truth *, int threads);
@@ -96,6 +99,10 @@ typedef struct gg_reference {
     gg_status (*exact)(const gg_problem *, gg_point *points, int count, int threads);
     /* So that a caller can choose points that pay for each other. */
     gg_exact_share (*exact_share)(const gg_problem *, int output, int64_t element);
+    /* What `exact` reads for these points, in the inputs that are there; a part may come
+     * twice. Looks at no data. NULL: everything. */
+    gg_status (*exact_reads)(const gg_problem *, const gg_point *points, int count,
+                             gg_reader *visit, void *context);
     /* The terms of one element; problem in host memory. NULL: not told. */
     gg_status (*terms)(const gg_problem *, int output, int64_t element, gg_terms *terms,
                        int threads);
