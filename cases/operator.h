@@ -52,6 +52,28 @@ typedef struct gg_rounding_point {
     bool rough; /* its errors are right in size only, within a factor of 2 */
 } gg_rounding_point;
 
+/* What somebody has published about kernels of the operator, and what would show it. */
+typedef enum gg_claim_kind {
+    GG_CLAIM_ELSEWHERE, /* no report of a run can show it; `what` says why */
+    GG_CLAIM_LOWEST,    /* no other kernel has a lower mean RMSE */
+    GG_CLAIM_SAVED,     /* the feature `what` lowers RMSE by `low` to `high` (shares) */
+    GG_CLAIM_BITS,      /* a GPU gives equal bits in each of `runs` runs of `cases` cases */
+    GG_CLAIM_FLOOR,     /* RMSE is at most `high` times the rounding floor */
+    GG_CLAIM_CHECK      /* the check `what` passes wherever it is made */
+} gg_claim_kind;
+
+typedef struct gg_claim {
+    const char *text;    /* one line without a full stop */
+    const char *source;  /* whose it is, and where it was measured */
+    gg_claim_kind kind;
+    const char *kernel;  /* that it is about; NULL: any */
+    const char *outputs; /* "dq dk dbias"; NULL: all */
+    const char *what;
+    double low, high;
+    int cases, runs;
+    int64_t least;       /* extent of gg_operator.size from which on it was made; 0: any */
+} gg_claim;
+
 typedef struct gg_operator {
     const char *name;
     const char *summary;
@@ -73,6 +95,7 @@ typedef struct gg_operator {
     const char *graded;             /* output whose RMSE / floor is the precision class */
     /* For `gradgate budget`, with reference.rounded; ended by name == NULL. */
     const gg_rounding_point *roundings;
+    const gg_claim *claims; /* ended by text == NULL; NULL: none (reports/claims.h) */
 } gg_operator;
 
 /* All operators, ended by NULL, and one by name (NULL when unknown). */

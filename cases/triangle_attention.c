@@ -234,5 +234,6 @@ const gg_operator gg_triangle_attention = {
     .size = 'N',
     .graded = "dq",
     .roundings = roundings,
+    .claims = gg_ta_claims,
     .determinism = {"determinism_host", "determinism"},
 };

@@ -114,6 +114,14 @@ static void list_roundings(void)
             printf("%-20s %-14s %s\n", gg_operators[i]->name, r->name, r->summary);
 }
 
+static void list_claims(void)
+{
+    for (int i = 0; gg_operators[i] != NULL; i++)
+        for (const gg_claim *c = gg_operators[i]->claims; c != NULL && c->text != NULL; c++)
+            printf("%-20s %-10s %s (%s)\n", gg_operators[i]->name,
+                   c->kernel ? c->kernel : "any", c->text, c->source);
+}
+
 /* Planted faults: each runs as --kernel mutant:NAME on the cases that match its pattern. */
 static void list_mutants(void)
 {
@@ -169,10 +177,11 @@ static int list(int argc, char **argv)
     else if (strcmp(what, "checks") == 0) list_checks();
     else if (strcmp(what, "limits") == 0) list_limits(gg_kernels);
     else if (strcmp(what, "roundings") == 0) list_roundings();
+    else if (strcmp(what, "claims") == 0) list_claims();
     else if (strcmp(what, "mutants") == 0) list_mutants();
     else {
         gg_fail(GG_BAD_INPUT, "list takes one of operators, kernels, suites, families, "
-                "checks, limits, roundings, mutants, not '%s'",
+                "checks, limits, roundings, claims, mutants, not '%s'",
                 what);
         return gg_complain(GG_BAD_INPUT);
     }
@@ -181,7 +190,7 @@ static int list(int argc, char **argv)
 
 const gg_command gg_command_list = {
     .name = "list",
-    .usage = "operators|kernels|suites|families|checks|limits|roundings|mutants",
+    .usage = "operators|kernels|suites|families|checks|limits|roundings|claims|mutants",
     .summary = "says what there is",
     .options = options,
     .run = list,

@@ -11,6 +11,7 @@
 #include "reports/budget.h"
 #include "reports/file_out.h"
 #include "reports/report.h"
+#include "reports/view.h"
 
 static gg_status one_path(int argc, char **argv, const char *what, const char **path)
 {
@@ -20,33 +21,54 @@ static gg_status one_path(int argc, char **argv, const char *what, const char **
     return GG_OK;
 }
 
-static gg_status markdown_file(const void *run, FILE *file)
-{
-    return gg_report_markdown(run, file);
-}
-
 static gg_status junit_file(const void *run, FILE *file)
 {
     gg_report_junit(run, file);
     return GG_OK;
 }
 
-/* A report, and the budget to show in it. */
+enum { MOST_BESIDE = 16 };
+
+/* A report, and what is shown in it: a budget, claims held against other kernels. */
 typedef struct page {
     const gg_run_record *run;
     gg_budget budget;
     bool has_budget;
+    gg_run_record beside[MOST_BESIDE];
+    int beside_count;
 } page;
+
+static gg_status markdown_file(const void *context, FILE *file)
+{
+    const page *p = context;
+    gg_view view;
+    GG_TRY(gg_view_make(p->run, p->beside, p->beside_count, &view));
+    gg_status status = gg_view_markdown(&view, file);
+    gg_view_free(&view);
+    return status;
+}
+
+static gg_status print_table(const page *p)
+{
+    gg_view view;
+    GG_TRY(gg_view_make(p->run, p->beside, p->beside_count, &view));
+    gg_status status = gg_view_table(&view, stdout, gg_terminal_width());
+    gg_view_free(&view);
+    return status;
+}
 
 static gg_status html_file(const void *context, FILE *file)
 {
     const page *p = context;
-    return gg_report_html_budget(p->run, p->has_budget ? &p->budget : NULL, file);
+    return gg_report_html_with(p->run, p->has_budget ? &p->budget : NULL, p->beside,
+                               p->beside_count, file);
 }
 
 typedef struct report_options {
     const char *markdown, *junit, *html; /* files; NULL: not asked for */
     const char *source, *budget;
+    const char *beside[MOST_BESIDE];
+    int beside_count;
     bool print_markdown, judge, annotations;
 } report_options;
 
@@ -55,6 +77,7 @@ static const gg_option report_table[] = {
     {"junit", 'u', "FILE", "as JUnit XML, for a CI server"},
     {"html", 'h', "FILE", "as one HTML page, for a browser"},
     {"budget", 'b', "FILE", "show this error budget ('gradgate budget --out') in the page"},
+    {"beside", 'k', "REPORT", "of another kernel, for claims that compare kernels; repeatable"},
     {"judge", 'j', NULL, "judge again, under the limits that this build has"},
     GG_OPTION_ANNOTATIONS,
     GG_OPTION_SOURCE,
@@ -71,6 +94,11 @@ static gg_status parse_report(int argc, char **argv, report_options *o)
         case 'u': o->junit = optarg; break;
         case 'h': o->html = optarg; break;
         case 'b': o->budget = optarg; break;
+        case 'k':
+            if (o->beside_count == MOST_BESIDE)
+                return gg_fail(GG_BAD_INPUT, "--beside: at most %d reports", MOST_BESIDE);
+            o->beside[o->beside_count++] = optarg;
+            break;
         case 'f': o->source = optarg; break;
         case 'a': GG_TRY(gg_parse_annotations(optarg, &o->annotations)); break;
         case 'j': o->judge = true; break;
@@ -90,6 +118,15 @@ static gg_status load_budget(const report_options *o, page *p)
     return gg_budget_fits(&p->budget, o->budget, p->run->operator_name, p->run->kernel);
 }
 
+static gg_status load_beside(const report_options *o, page *p)
+{
+    for (int b = 0; b < o->beside_count; b++) {
+        GG_TRY(gg_report_read(o->beside[b], &p->beside[b]));
+        p->beside_count++;
+    }
+    return GG_OK;
+}
+
 /* The files that were asked for, each named on standard output once it is there. */
 static gg_status write_files(const report_options *o, const page *p, int *written)
 {
@@ -98,7 +135,7 @@ static gg_status write_files(const report_options *o, const page *p, int *writte
         const char *path, *what;
         gg_file_fill fill;
         const void *from;
-    } files[] = {{o->markdown, "Markdown", markdown_file, run},
+    } files[] = {{o->markdown, "Markdown", markdown_file, p},
                  {o->junit, "JUnit", junit_file, run},
                  {o->html, "HTML", html_file, p}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -122,15 +159,16 @@ static int show_report(int argc, char **argv)
     if (status == GG_OK) status = one_path(argc, argv, "REPORT", &path);
     if (status == GG_OK) status = gg_report_read(path, &run);
     if (status == GG_OK) status = load_budget(&o, &p);
+    if (status == GG_OK) status = load_beside(&o, &p);
     if (status == GG_OK && o.judge) {
         gg_rejudgement outcome;
         status = gg_rejudge(&run, &outcome);
         if (status == GG_OK) gg_rejudgement_print(&run, &outcome, stdout);
     }
     if (status == GG_OK) status = write_files(&o, &p, &written);
-    if (status == GG_OK && o.print_markdown) status = gg_report_markdown(&run, stdout);
+    if (status == GG_OK && o.print_markdown) status = markdown_file(&p, stdout);
     else if (status == GG_OK && written == 0 && !o.annotations)
-        status = gg_report_table(&run, stdout, gg_terminal_width());
+        status = print_table(&p);
     if (status == GG_OK && o.annotations) {
         char source[256];
         gg_kernel_source(&run, source);
@@ -138,6 +176,7 @@ static int show_report(int argc, char **argv)
     }
     int code = gg_verdict_exit(gg_run_verdict(&run));
     gg_budget_free(&p.budget);
+    for (int b = 0; b < p.beside_count; b++) gg_run_free(&p.beside[b]);
     gg_run_free(&run);
     return status == GG_OK ? code : gg_complain(status);
 }
@@ -149,7 +188,11 @@ const gg_command gg_command_report = {
     .options = report_table,
     .details =
         "Needs no device and no kernel. With a file asked for, only the file is written;\n"
-        "otherwise the table is printed. A report that was edited is refused.\n",
+        "otherwise the table is printed. A report that was edited is refused.\n"
+        "\n"
+        "What is claimed of the operator's kernels ('gradgate list claims') is held against\n"
+        "the run: reproduced, not reproduced, not measured here. A claim that compares\n"
+        "kernels needs their reports on the same suite, each as --beside REPORT.\n",
     .run = show_report,
 };
 

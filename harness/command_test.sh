@@ -181,6 +181,19 @@ if grep -q 'gauge_max .* s_tf32; ' "$work/out" && grep -q 'NO FAULT IS REJECTED'
 else no "calibrate does not name the fault: $(head -20 "$work/out")"; fi
 exits 0 calibrate once.json
 refuses 3 "comes twice" calibrate once.json once.json
+echo "claims are held against the run"
+paper=$here/reports/h200/paper600
+exits 0 report "$paper-turbo.json.gz" --beside "$paper-naive.json.gz" --html claims.html
+exits 0 report "$paper-turbo.json.gz" --beside "$paper-naive.json.gz"
+if grep -qE '^ *not reproduced +dbias +naive ' "$work/out" &&
+    grep -qE '^ *reproduced +dbias +- +\+40' "$work/out" &&
+    grep -q '>dbias</code> against naive</td>.*not reproduced' "$work/claims.html"; then ok
+else no "the claims: $(grep -A9 '^Claims' "$work/out")"; fi
+refuses 3 "cannot be opened" report once.json --beside none.json
+refuses 3 "not of" report once.json --beside "$here/reports/h200/linear60-plain.json.gz"
+refuses 3 "two suites" report "$paper-turbo.json.gz" --beside "$here/reports/h200/families600-turbo.json.gz"
+exits 0 list claims
+if [ "$(grep -c ' turbo ' "$work/out")" -ge 3 ]; then ok; else no "list claims"; fi
 echo "evidence is not written over, and files are tried before hours of work"
 cp "$work/once.json" "$work/kept.json"
 gzip -k "$work/kept.json"

@@ -95,10 +95,11 @@ gg_status gg_budget_markdown(const void *budget, FILE *out);
 gg_status gg_budget_json(const void *budget, FILE *out);
 /* One page. */
 gg_status gg_budget_html(const void *budget, FILE *out);
-/* The section of a page, and the page of a report with that section (NULL: without). */
+/* The section of a page, and the page of a report with that section (NULL: without) and
+ * claims held against reports of other kernels. */
 gg_status gg_budget_section(const gg_budget *budget, FILE *out);
-gg_status gg_report_html_budget(const gg_run_record *run, const gg_budget *budget,
-                                FILE *out);
+gg_status gg_report_html_with(const gg_run_record *run, const gg_budget *budget,
+                              const gg_run_record *beside, int beside_count, FILE *out);
 
 /* "ds 48.6 %, output 47.0 %, ...": the shares of an output in a family, largest first, by
  * the first variant; "" when the budget does not have them. */

@@ -3,6 +3,7 @@
 #ifndef REPORTS_GRID_H
 #define REPORTS_GRID_H
 
+#include "reports/claims.h"
 #include "reports/view.h"
 
 /* The next grid of the view; its first `left` columns are text. */
@@ -13,6 +14,8 @@ void gg_grid_add(gg_grid *grid, const char *format, ...)
 
 /* view_levels.c */
 void gg_view_levels(const gg_run_record *run, const gg_summary *summary, gg_view *view);
+/* view_claims.c */
+void gg_view_claims(const gg_claims *claims, gg_view *view);
 
 #define GG_CLEAN(text) gg_clean(text, (char[400]){0}, 400)
 

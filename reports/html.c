@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "reports/budget.h"
+#include "reports/claims.h"
 #include "reports/html_page.h"
 #include "reports/html_style.h"
 #include "reports/report.h"
@@ -249,7 +250,7 @@ static void failures(const gg_page *page)
           "and device of the run, names the element and its largest terms.</p>\n", page->out);
 }
 
-static void claim(const gg_page *page, const char *what, const char *value,
+static void quote(const gg_page *page, const char *what, const char *value,
                   const char *basis)
 {
     fputs("<tr><td>", page->out);
@@ -261,7 +262,7 @@ static void claim(const gg_page *page, const char *what, const char *value,
     fputs("</td></tr>\n", page->out);
 }
 
-static void accuracy_claims(const gg_page *page)
+static void accuracy_figures(const gg_page *page)
 {
     char what[80], value[80], basis[120];
     for (int i = 0; i < page->summary->row_count; i++) {
@@ -274,18 +275,18 @@ static void accuracy_claims(const gg_page *page)
                  "%d cases; rms of the truth %.4g; truth certified at %lld "
                  "points",
                  row->cases, row->truth_rms, (long long)row->certified);
-        claim(page, what, value, basis);
+        quote(page, what, value, basis);
     }
 }
 
-static void claims(const gg_page *page)
+static void figures(const gg_page *page)
 {
     char what[80], value[80], basis[120];
     fputs("<h2>Figures to quote</h2>\n<div class=\"wide\"><table "
           "class=\"stack\"><tr><th>figure"
           "</th><th>value</th><th>basis</th></tr>\n",
           page->out);
-    accuracy_claims(page);
+    accuracy_figures(page);
     int cases = 0, identical = 0;
     for (int i = 0; i < page->summary->determinism_count; i++) {
         if (page->summary->determinism[i].runs < 2) continue;
@@ -297,7 +298,7 @@ static void claims(const gg_page *page)
              "%d runs a case, same process, same device; excludes rates above "
              "%.2g %% at 95 %%",
              page->run->repeats, 100 * gg_excluded_rate(page->run->repeats));
-    claim(page, "Bitwise equal from run to run", value, basis);
+    quote(page, "Bitwise equal from run to run", value, basis);
     for (int i = 0; i < page->summary->ablation_count; i++) {
         const gg_ablation_row *row = &page->summary->ablation[i];
         if (row->family[0] || row->equal) continue;
@@ -307,7 +308,7 @@ static void claims(const gg_page *page)
                  100 * row->low, 100 * row->high);
         snprintf(basis, sizeof basis, "%d pairs, 95 %% interval: %s", row->pairs,
                  gg_outcome_name(row->outcome));
-        claim(page, what, value, basis);
+        quote(page, what, value, basis);
     }
     fputs("</table></div>\n", page->out);
 }
@@ -356,33 +357,45 @@ static void environment(const gg_page *page)
 
 gg_status gg_report_html(const gg_run_record *run, FILE *out)
 {
-    return gg_report_html_budget(run, NULL, out);
+    return gg_report_html_with(run, NULL, NULL, 0, out);
 }
 
-gg_status gg_report_html_budget(const gg_run_record *run, const gg_budget *budget, FILE *out)
+static gg_status body(const gg_page *page, const gg_budget *budget, const gg_claims *claims)
+{
+    gg_status status = GG_OK;
+    head(page);
+    hero(page);
+    fputs("<div class=\"cards\">\n", page->out);
+    right_tile(page);
+    bits_tile(page);
+    worth_tile(page);
+    fputs("</div>\n", page->out);
+    failures(page);
+    gg_html_accuracy(page);
+    gg_html_ablation(page);
+    gg_html_claims(claims, page->out);
+    if (budget != NULL) status = gg_budget_section(budget, page->out);
+    gg_html_determinism(page);
+    gg_html_levels(page);
+    gg_html_maps(page);
+    gg_html_limits(page);
+    figures(page);
+    environment(page);
+    fputs("</main>\n</body>\n</html>\n", page->out);
+    return status;
+}
+
+gg_status gg_report_html_with(const gg_run_record *run, const gg_budget *budget,
+                              const gg_run_record *beside, int beside_count, FILE *out)
 {
     gg_summary summary;
+    gg_claims claims;
     GG_TRY(gg_summary_make(run, &summary));
-    gg_status status = GG_OK;
-    gg_page page = {run, &summary, out};
-    head(&page);
-    hero(&page);
-    fputs("<div class=\"cards\">\n", out);
-    right_tile(&page);
-    bits_tile(&page);
-    worth_tile(&page);
-    fputs("</div>\n", out);
-    failures(&page);
-    gg_html_accuracy(&page);
-    gg_html_ablation(&page);
-    if (budget != NULL) status = gg_budget_section(budget, out);
-    gg_html_determinism(&page);
-    gg_html_levels(&page);
-    gg_html_maps(&page);
-    gg_html_limits(&page);
-    claims(&page);
-    environment(&page);
-    fputs("</main>\n</body>\n</html>\n", out);
+    gg_status status = gg_claims_make(run, &summary, beside, beside_count, &claims);
+    if (status == GG_OK) {
+        status = body(&(gg_page){run, &summary, out}, budget, &claims);
+        gg_claims_free(&claims);
+    }
     gg_summary_free(&summary);
     return status;
 }

@@ -20,6 +20,7 @@ static const char gg_html_style[] =
     "main{max-width:76rem;margin:0 auto;padding:1rem}\n"
     "h1{font-size:clamp(1.9rem,6vw,3rem);line-height:1.1;margin:0}\n"
     "h2{font-size:1.2rem;margin:2.2rem 0 .3rem}h3{font-size:1rem;margin:0 0 .5rem}\n"
+    "main>h3{margin:1.4rem 0 0}\n"
     "p{margin:.3rem 0}.soft{color:var(--soft);font-size:.9rem}\n"
     "code,.id{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;"
     "font-size:.85em;overflow-wrap:anywhere}\n"
@@ -68,6 +69,8 @@ static const char gg_html_style_more[] =
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:0;"
     "font-size:.9rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}\n"
     ".wide table:not(.stack) td.id{white-space:nowrap}\n"
+    ".matrix small{display:block;font-size:.8em;opacity:.85}\n"
+    ".claims td[rowspan]{min-width:17rem}.claims .of{white-space:nowrap}\n"
     "details{margin-top:.6rem}summary{cursor:pointer;color:var(--soft)}\n"
     ".meter{width:6rem;height:10px;display:inline-block}\n"
     "@media(max-width:34rem){main{padding:.7rem}.hero{padding:1rem}"
@@ -79,7 +82,8 @@ static const char gg_html_style_more[] =
     ".matrix td span{padding:.25rem .1rem}"
     ".stack thead,.stack tr:first-child{display:none}"
     ".stack tr,.stack td{display:block;border:0}.stack td{padding:.15rem .7rem}"
-    ".stack tr{border-top:1px solid var(--line);padding:.4rem 0}}\n"
+    ".stack tr{border-top:1px solid var(--line);padding:.4rem 0}"
+    ".stack td.n{text-align:left}.stack td:empty{display:none}.claims td[rowspan]{min-width:0}}\n"
     "@media print{body{background:#fff}.card,.wide{break-inside:avoid}}\n";
 
 #endif

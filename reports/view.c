@@ -376,20 +376,27 @@ static void failures(const gg_run_record *run, gg_view *view)
              CLEAN(run->device), more);
 }
 
-gg_status gg_view_make(const gg_run_record *run, gg_view *view)
+gg_status gg_view_make(const gg_run_record *run, const gg_run_record *beside,
+                       int beside_count, gg_view *view)
 {
     memset(view, 0, sizeof *view);
     gg_summary summary;
+    gg_claims claims;
     GG_TRY(gg_summary_make(run, &summary));
-    identity(run, view);
-    accuracy(run, &summary, view);
-    determinism(run, &summary, view);
-    gg_view_levels(run, &summary, view);
-    ablation(run, &summary, view);
-    shapes(run, &summary, view);
-    failures(run, view);
+    gg_status status = gg_claims_make(run, &summary, beside, beside_count, &claims);
+    if (status == GG_OK) {
+        identity(run, view);
+        accuracy(run, &summary, view);
+        determinism(run, &summary, view);
+        gg_view_levels(run, &summary, view);
+        ablation(run, &summary, view);
+        shapes(run, &summary, view);
+        gg_view_claims(&claims, view);
+        failures(run, view);
+        gg_claims_free(&claims);
+    }
     gg_summary_free(&summary);
-    return GG_OK;
+    return status;
 }
 
 void gg_view_free(gg_view *view)

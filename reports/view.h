@@ -10,7 +10,7 @@
 
 enum {
     GG_VIEW_LINES = 5,
-    GG_VIEW_GRIDS = 6,
+    GG_VIEW_GRIDS = 7,
     GG_VIEW_FAILURES = 10,
     GG_VIEW_SHAPES = 40
 };
@@ -32,7 +32,9 @@ typedef struct gg_view {
     int grid_count;
 } gg_view;
 
-gg_status gg_view_make(const gg_run_record *run, gg_view *view);
+/* `beside`: reports of other kernels, for claims that compare (reports/claims.h). */
+gg_status gg_view_make(const gg_run_record *run, const gg_run_record *beside,
+                       int beside_count, gg_view *view);
 void gg_view_free(gg_view *view);
 
 /* The two renderings. `width` of the terminal, 0 when not one. GG_NO_MEMORY: a grid was
