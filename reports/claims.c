@@ -252,7 +252,11 @@ static gg_status checks(maker *m, const gg_claim *claim)
     else {
         snprintf(row.value, sizeof row.value, "%d of %d cases", made - failed, made);
         snprintf(row.basis, sizeof row.basis, "check %s, bit by bit", claim->what);
-        row.verdict = failed ? GG_CLAIM_REFUTED : GG_CLAIM_REPRODUCED;
+        if (failed > 0) row.verdict = GG_CLAIM_REFUTED;
+        else if (made >= FEWEST) row.verdict = GG_CLAIM_REPRODUCED;
+        if (failed == 0)
+            snprintf(row.interval, sizeof row.interval, "0 to %.2g %% of cases differ",
+                     100 * (1 - pow(0.05, 1.0 / made)));
     }
     return add(m, &row);
 }

@@ -134,7 +134,8 @@ static void ablation_row(const gg_page *page, const gg_ablation_row *row, double
             "<path class=\"dot %s\" d=\"M%.2f 5h.01\"/></svg>",
             (0 - low) * scale, class, (row->low - low) * scale, (row->high - low) * scale,
             class, (row->mean - low) * scale);
-    fprintf(page->out, "<span class=\"num\">%+.1f %% \xc2\xb7 %s</span></div>\n",
+    fprintf(page->out, "<span class=\"num\" title=\"95 %% interval %.1f to %.1f %%\">"
+            "%+.1f %% \xc2\xb7 %s</span></div>\n", 100 * row->low, 100 * row->high,
             100 * row->mean,
             row->outcome == GG_NOT_RESOLVABLE ? "unclear" : gg_outcome_name(row->outcome));
 }

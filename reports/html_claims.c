@@ -103,20 +103,50 @@ static void matrix(const gg_claims *claims, int first, FILE *out)
     fputs("</table></div>\n", out);
 }
 
+/* A claim of which nothing was measured. */
+static bool unmeasured(const gg_claims *claims, int first)
+{
+    for (int i = first; same_claim(claims, first, i); i++)
+        if (claims->rows[i].verdict != GG_CLAIM_UNMEASURED || claims->rows[i].value[0])
+            return false;
+    return true;
+}
+
+/* The claims of which something was measured, or the others; how many. */
+static int table(const gg_claims *claims, bool open, FILE *out)
+{
+    int count = 0;
+    for (int g = 0, next; g < claims->count; g = next) {
+        next = g;
+        while (same_claim(claims, g, next)) next = gg_claims_group(claims, next);
+        if (unmeasured(claims, g) == open) continue;
+        if (out != NULL && count == 0)
+            fputs("<div class=\"wide\"><table class=\"stack claims\"><tr><th>claim</th>"
+                  "<th>of</th><th class=\"n\">measured</th><th class=\"n\">95 % interval</th>"
+                  "<th>verdict</th><th>basis</th></tr>\n", out);
+        count++;
+        for (int i = g; out != NULL && i < next; i = gg_claims_group(claims, i))
+            line(claims, i, out);
+    }
+    if (out != NULL && count > 0) fputs("</table></div>\n", out);
+    return count;
+}
+
 void gg_html_claims(const gg_claims *claims, FILE *out)
 {
     if (claims->count == 0) return;
-    fputs("<h2>Claims</h2>\n<div class=\"wide\"><table class=\"stack claims\"><tr>"
-          "<th>claim</th><th>of</th><th class=\"n\">measured</th><th class=\"n\">95 % "
-          "interval</th><th>verdict</th><th>basis</th></tr>\n", out);
-    for (int g = 0; g < claims->count; g = gg_claims_group(claims, g))
-        line(claims, g, out);
-    fputs("</table></div>\n<p class=\"soft\">Reproduced: the whole interval keeps the "
-          "claimed bound; not reproduced: none of it does; not resolved: the bound lies in "
-          "it. Measured over all families, and judged family by family.</p>\n", out);
+    int closed = table(claims, false, NULL);
+    fputs("<h2>Claims</h2>\n<p class=\"soft\">What is published, held against this run. "
+          "Reproduced: the whole interval keeps the claimed bound; not reproduced: none of it "
+          "does; not resolved: the bound lies in it.</p>\n", out);
+    table(claims, true, out);
     for (int g = 0; g < claims->count;) {
         int first = g;
         if (gg_claims_group(claims, g) - g > 2) matrix(claims, g, out);
         while (same_claim(claims, first, g)) g = gg_claims_group(claims, g);
     }
+    if (closed == 0) return;
+    fprintf(out, "<details><summary>%d claims not measured here</summary>", closed);
+    table(claims, false, out);
+    fputs("</details>\n", out);
 }

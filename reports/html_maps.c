@@ -100,8 +100,9 @@ static void maps(const gg_page *page, bool bits, const char *title, const char *
 {
     const gg_run_record *run = page->run;
     int drawn = 0;
-    for (int i = 0; i < run->count; i++)
-        for (int o = 0; o < run->cases[i].output_count; o++) {
+    for (int o = 0; o < GG_MAX_OUTPUTS; o++) /* in the order of the outputs */
+        for (int i = 0; i < run->count; i++) {
+            if (o >= run->cases[i].output_count) continue;
             const gg_output_record *output = &run->cases[i].outputs[o];
             if ((bits ? output->bits_map.rows : output->error_map.rows) == 0) continue;
             if (drawn++ == 0)
