@@ -114,6 +114,7 @@ test: all unit stage $(PLANTED) $(BUILD)/planted/breaking \
 	sh harness/determinism_test.sh $(BUILD)
 	sh harness/gate_test.sh $(BUILD)
 	sh harness/budget_test.sh $(BUILD)
+	sh harness/page_test.sh $(BUILD)
 	sh harness/plugin_test.sh $(BUILD)
 	sh harness/exchange_test.sh $(BUILD)
 	sh harness/workers_test.sh $(BUILD)

@@ -100,7 +100,7 @@ gg_status gg_budget_section(const gg_budget *b, FILE *out)
             gg_markup(out, b->variants[rows[i].variant].name);
             fputs("</h3>\n<div class=\"cards\">\n", out);
         }
-        fputs("<section class=\"card\"><h3><code>", out);
+        fputs("<section class=\"card\" style=\"--num:9.6rem\"><h3><code>", out);
         gg_markup(out, b->outputs[rows[i].output]);
         fputs("</code></h3>\n", out);
         for (; i < count && rows[i].output == rows[first].output &&
