@@ -19,30 +19,13 @@ for file in "$ci"/*.yml; do
         "$file" 2>"$work/err"; then ok; else no "$file: $(tail -1 "$work/err")"; fi
 done
 
-# action PROGRAM KERNEL BASELINE OPTIONS: the action's own step, as a runner does it: its
-# environment from the inputs, its script through bash.
-cat >"$work/action.py" <<'END'
-import os, re, subprocess, sys, yaml
-path, temp, given = sys.argv[1], sys.argv[2], dict(a.split("=", 1) for a in sys.argv[3:])
-action = yaml.safe_load(open(path))
-inputs = {k: given.pop(k, v.get("default")) for k, v in action["inputs"].items()}
-assert not given, f"no such input: {given}"
-assert None not in inputs.values(), f"an input is missing: {inputs}"
-step = next(s for s in action["runs"]["steps"] if s.get("id") == "gate")
-def fill(text):
-    text = re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: inputs[m[1]], text)
-    return text.replace("${{ runner.temp }}", temp)
-env = {k: fill(v) for k, v in step["env"].items()}
-assert not any("${{" in v for v in env.values()), env
-env = {**os.environ, **env, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": temp + "/summary.md",
-       "GITHUB_OUTPUT": temp + "/output", "GITHUB_ACTION_PATH": os.path.dirname(path)}
-sys.exit(subprocess.run(["bash", "-e", "-c", step["run"]], env=env).returncode)
-END
+# action CODE NAME INPUT=VALUE...: the action's own step, as a runner does it (ci_recipes.py).
 action() {
     want=$1 name=$2
     shift 2
     mkdir -p "$work/$name"
-    (cd "$here" && "$python" "$work/action.py" "$ci/action.yml" "$work/$name" "$@" \
+    (cd "$here" && "$python" "$here/harness/ci_recipes.py" action "$ci/action.yml" \
+        "$work/$name" "$@" \
         >"$work/out" 2>"$work/err")
     code=$?
     if [ "$code" -eq "$want" ]; then ok; else
@@ -98,4 +81,91 @@ action 3 nobase suite=smoke600 kernel=turbo baseline=/nonexistent.json program="
     options="--case normal-N24-D16-s000"
 says err 'nonexistent.json'
 
-conclude 25
+# The recipes as wholes, in a repository whose pull request takes compensation away. `make`
+# puts the programs of the base and of the change where a build would; all else is real.
+echo "each recipe, step by step: the pull request is red, the same code is not"
+repository=$work/repository shims=$work/shims
+twin=kernels/triangle_attention/turbo_twin.c # where the annotations stand
+mkdir -p "$repository/scripts" "$repository/${twin%/*}" "$shims" "$work/suites"
+cp -r "$ci" "$repository/scripts/ci"
+cp "$here/$twin" "$repository/$twin"
+cat >"$shims/make" <<END
+#!/bin/sh
+[ "\${1:-}" = -C ] && cd "\$2"
+mkdir -p build
+if [ -f loses-compensation ]; then program=$uncompensated; else program=$gradgate; fi
+printf '#!/bin/sh\nexec "%s" "\$@"\n' "\$program" >build/gradgate
+chmod +x build/gradgate
+END
+chmod +x "$shims/make"
+cat >"$work/suites/smoke600.json" <<'END'
+{"gradgate_suite": 1, "name": "smoke600", "summary": "some of its cases", "id": "ND",
+ "operator": "triangle_attention",
+ "cases": [{"extents": {"B": 1, "R": "N", "H": 4, "N": 24, "D": 16}, "families": ["normal"],
+            "seeds": {"first": 0, "count": 8}}]}
+END
+git() {
+    command git -C "$repository" -c user.name=ci -c user.email=ci@example.org \
+        -c init.defaultBranch=main -c commit.gpgsign=false "$@" >/dev/null 2>&1
+}
+git init && git add . && git commit -m base && git branch -M main
+git update-ref refs/remotes/origin/main HEAD
+git checkout -b change
+touch "$repository/loses-compensation"
+git add . && git commit -m change
+base=$(command git -C "$repository" rev-parse main)
+# recipe CODE NAME KIND ARGUMENT...
+recipe() {
+    want=$1 name=$2 kind=$3
+    shift 3
+    mkdir -p "$work/$name"
+    (cd "$repository" && PATH=$shims:$PATH GRADGATE_SUITES=$work/suites GITHUB_BASE_REF=main \
+        TMPDIR=$work/$name "$python" "$here/harness/ci_recipes.py" "$kind" "$@" \
+        >"$work/$name/out" 2>"$work/$name/err")
+    code=$?
+    if [ "$code" -eq "$want" ]; then ok; else
+        no "$name exits $code, not $want: $(cat "$work/$name/err" "$work/$name/out" | tail -n 3)"
+    fi
+    git worktree remove --force "$work/$name/base"
+    git worktree prune
+}
+cpu="workflow $ci/github-cpu.yml $repository"
+pull="github.event_name == 'pull_request'"
+recipe 1 red-cpu $cpu "$work/red-cpu" matrix.kernel=turbo "$pull=true"
+says red-cpu/out '^::error file=.*turbo_twin.c,title=gradgate gate%3A compensation failed'
+says red-cpu/summary.md 'compensation.*failed|failed.*compensation'
+says red-cpu/gradgate-turbo/report.json '"reportFormat": "CTRF"'
+says red-cpu/gradgate-turbo/gate.xml '<failure'
+gpu="workflow $ci/github-gpu.yml $repository"
+on_gpu() { # CODE NAME IS-MAIN; there may be no GPU here, so `cuda` is the host for once
+    sed "s/device: cuda/device: host/; s/paper600/smoke600/" "$ci/github-gpu.yml" >"$work/gpu.yml"
+    recipe "$1" "$2" workflow "$work/gpu.yml" "$repository" "$work/$2" github.sha=0123abc \
+        "github.event_name == 'schedule' && '--repeats 200' || '--repeats 5'=--repeats 5" \
+        "steps.baseline.outputs.cache-matched-key != '' && format('{0}/baseline.json', runner.temp) || ''=$4" \
+        "github.ref == 'refs/heads/main' && github.event_name == 'push'=$3"
+}
+gitlab() { # CODE NAME MERGE-REQUEST-BASE
+    rm -rf "$repository/gradgate-reports"
+    recipe "$1" "$2" gitlab "$ci/gitlab.yml" gradgate-host "$repository" PWD="$repository" \
+        CI_MERGE_REQUEST_DIFF_BASE_SHA="$3"
+    rm -rf "$work/$2"/tmp.*/sources
+}
+gitlab 1 red-gitlab "$base"
+cp -r "$repository/gradgate-reports" "$work/red-gitlab/reports"
+says red-gitlab/reports/gate.xml 'name="compensation".*|message="compensation: earned'
+hides red-gitlab/out '^::'
+git checkout main
+on_gpu 0 main-gpu true ""
+if [ -s "$work/main-gpu/baseline.json" ]; then ok; else no "main keeps no baseline"; fi
+git checkout change
+cp "$work/main-gpu/baseline.json" "$work/kept.json"
+on_gpu 1 red-gpu false "$work/kept.json"
+says red-gpu/out '^::error file=.*title=gradgate gate%3A compensation failed'
+if [ -e "$work/red-gpu/baseline.json" ]; then no "a pull request writes the baseline"; else ok; fi
+git rm loses-compensation
+git commit -m "back again"
+recipe $green same-cpu $cpu "$work/same-cpu" matrix.kernel=turbo "$pull=true"
+hides same-cpu/out '^::error.*failed'
+gitlab $green same-gitlab "$base"
+
+conclude 45
