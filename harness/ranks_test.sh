@@ -60,26 +60,44 @@ rank() {
     done
 }
 
+# kill_rank_1 OF-MPIRUN...: starts two ranks, and kills the second one in the midst of it.
+kill_rank_1() {
+    rm -f "$work/killed.json"*
+    (cd "$work" && timeout 100 mpirun "$@" --oversubscribe -n 2 "$ranks" $run $more --mpi \
+        --out killed.json >out 2>err) &
+    pid=$!
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        sleep 0.5
+        [ -s "$work/killed.json.journal" ] && [ "$(wc -l <"$work/killed.json.journal")" -gt 3 ] &&
+            break
+    done
+    for process in $(rank 1); do kill -9 "$process"; done
+    wait $pid
+    killed=$?
+}
+
 echo "MPI: kill -9 of a rank ends the job; --resume goes on, and no finished case is lost"
 (cd "$work" && "$ranks" $run $more --out one.json >out 2>err)
-(cd "$work" && timeout 100 mpirun --oversubscribe -n 2 "$ranks" $run $more --mpi \
-    --out killed.json >out 2>err) &
-pid=$!
-for try in 1 2 3 4 5 6 7 8 9 10; do
-    sleep 0.5
-    [ -s "$work/killed.json.journal" ] && [ "$(wc -l <"$work/killed.json.journal")" -gt 3 ] && break
-done
-for process in $(rank 1); do kill -9 "$process"; done
-wait $pid
+kill_rank_1
 kept=$(wc -l 2>/dev/null <"$work/killed.json.journal")
-if [ "${kept:-0}" -gt 3 ] && [ ! -e "$work/killed.json" ]; then ok; else
-    no "a killed rank: journal of ${kept:-0} lines: $(cat "$work/err")"
+if [ "${kept:-0}" -gt 3 ] && [ ! -e "$work/killed.json" ] && [ $killed -ne 0 ]; then ok; else
+    no "a killed rank: exit $killed, journal of ${kept:-0} lines: $(cat "$work/err")"
 fi
 job 0 2 $run $more --mpi --out killed.json --resume
 equal "$work/one.json" "$work/killed.json"
+
+echo "MPI: where mpirun lets the others live, a dead rank loses only its running case"
+kill_rank_1 --enable-recovery
+exits 2 report killed.json
+lost=$(grep -c 'not verified", "message": "the kernel.s process was lost with rank 1' \
+    "$work/killed.json")
+good=$(grep -c '"rawStatus": "passed"' "$work/killed.json")
+if [ "$lost" -eq 1 ] && [ "$good" -eq 59 ]; then ok; else
+    no "a dead rank: $good passed, $lost lost with it: $(head -n 3 "$work/err")"
+fi
 
 echo "MPI: bad input"
 job 3 1 $run $few --mpi --workers 2
 if grep -q 'each rank has one worker' "$work/err"; then ok; else no "--workers with --mpi"; fi
 
-conclude 12
+conclude 14
