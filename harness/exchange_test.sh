@@ -195,4 +195,28 @@ edit layer3.safetensors 'b, r = t["key_lengths"][1]; del t["key_lengths"]; t["ma
 exits 0 $own layer3.safetensors
 bad "is BOOL and element 0 is 2" 't["mask"] = ("BOOL", t["mask"][1], bytes([2]) + t["mask"][2][1:])'
 
-conclude 90
+echo "the peers' table: what is missing or dies is one line"
+printf '#!/bin/sh\nexit 7\n' >"$work/dead"
+chmod +x "$work/dead"
+table() { # PYTHON-OF-THE-TABLE ENVIRONMENT...
+    env DEVICE=host CASES='normal-N48-D16-*s000' CERTIFY=0 GRADGATE="$gradgate" "$@" \
+        sh "$here/scripts/peers/table.sh" "$work/peers" >"$work/out" 2>"$work/err"
+    code=$?
+}
+row() { if grep -qE "^\| .$1. \| $2" "$work/peers/peers.md"; then ok; else
+    no "no row '$1 $2': $(cat "$work/out" "$work/err")"; fi; }
+table KERNELS="turbo missing" PEERS=nosuch
+[ $code -eq 0 ] || no "table.sh exits $code"
+row turbo 'ours \| 1\.[0-9]+ \| 1\.[0-9]+ .* \| yes \(1 of 1\) \| passed \(1 of 1 cases\) \|'
+row missing 'ours \|.*not run: .*no kernel .missing'
+row nosuch 'peer \|.*not run: the command ended'
+table KERNELS="turbo" PEERS=""
+if grep -q '^turbo: kept' "$work/err" && [ "$(grep -c '^| `' "$work/out")" -eq 1 ]; then ok; else
+    no "a report is not kept: $(cat "$work/err")"
+fi
+table GRADGATE="$work/dead" KERNELS="split" PEERS=""
+row split 'ours \|.*not run: it said nothing'
+table GRADGATE=/nonexistent KERNELS="split" PEERS=""
+if [ $code -eq 3 ]; then ok; else no "without a program table.sh exits $code"; fi
+
+conclude 96
