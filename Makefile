@@ -63,7 +63,7 @@ LINK := g++ -static-libstdc++ -static-libgcc
 LIBS += -L$(dir $(NVCC))../lib64 -L$(dir $(NVCC))../lib -lcudart_static -lrt
 endif
 
-.PHONY: planted-cuda all demo test unit fuzz fuzzers spills style setup clean FORCE
+.PHONY: planted-cuda all demo test unit twins fuzz fuzzers spills style setup clean FORCE
 all: $(BUILD)/gradgate
 
 $(BUILD)/gradgate: $(BUILD)/harness/main.o $(OBJECTS)
@@ -121,6 +121,7 @@ test: all unit stage $(PLANTED) $(BUILD)/planted/breaking \
 	sh harness/ranks_test.sh $(BUILD)
 	@$(MAKE) CUDA=0 BUILD=$(BUILD)/host all $(BUILD)/host/harness/memory_shim.so
 	sh harness/scarce_test.sh $(BUILD)/host
+	sh harness/race_test.sh $(BUILD)/host
 	sh harness/kill_test.sh $(BUILD)
 	sh harness/ci_test.sh $(BUILD)
 	sh harness/install_test.sh $(BUILD)
@@ -128,6 +129,9 @@ test: all unit stage $(PLANTED) $(BUILD)/planted/breaking \
 # Preloaded by tests, to refuse memory.
 $(BUILD)/%_shim.so: $(BUILD)/%_shim.o
 	@$(CC) -shared -o $@ $<
+
+# The host twins alone, which tests build again with other flags.
+twins: $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c,$(wildcard kernels/*.c kernels/*/*.c)))
 
 # The program with one line of twin_forward.c changed, which the tests must see: a rounding
 # in the sum of a row (the golden digests do), and the residual of the output taken after

@@ -107,6 +107,12 @@ static const gg_family families[] = {
      .host = gg_ta_fill_one_hot,
      .answer = gg_ta_answer_uniform},
 
+    {.name = "numbers",
+     .summary = "K12: every finite BF16 number, which o and dv must give back",
+     DRAWS({.law = GG_LAW_CONSTANT}, {.law = GG_LAW_CONSTANT}, HOST, HOST, HOST),
+     .host = gg_ta_fill_numbers,
+     .answer = gg_ta_answer_own_key},
+
     /* Probes of edges, masks and range. */
     {.name = "tail", .summary = "K1: normals at extents around tile edges", UNITS},
     {.name = "first_tile_masked",

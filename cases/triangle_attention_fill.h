@@ -29,12 +29,15 @@ gg_fill gg_ta_fill_chain;       /* bias of a folded chain (fold.h) */
 gg_fill gg_ta_fill_two_keys;    /* q k v bias dout */
 gg_fill gg_ta_fill_counting;    /* q k v dout */
 gg_fill gg_ta_fill_one_hot;     /* q k v dout */
+gg_fill gg_ta_fill_numbers;     /* v bias dout */
 
 /* gg_family.answer: probabilities by their closed form, then plain sums in long double
  * of the problem's own inputs (which must be filled, in host memory). */
 gg_status gg_ta_answer_two_keys(const gg_problem *problem, int output, double *values,
                                 bool *exact);
 gg_status gg_ta_answer_uniform(const gg_problem *problem, int output, double *values,
+                               bool *exact);
+gg_status gg_ta_answer_own_key(const gg_problem *problem, int output, double *values,
                                bool *exact);
 
 /* Ways to write a problem that must not change a bit: triangle_attention_relations.c. */

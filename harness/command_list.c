@@ -100,7 +100,7 @@ static void list_checks(void)
         printf("%-12s %s\n", gg_level_name((gg_level)l), gg_level_summary((gg_level)l));
     printf("and on suites with relations (cases/README.md):\n"
            "wanted       every subset of wanted gradients, and forward alone, give the same bits\n"
-           "views        byte offsets and strides change no bit, or the call is declined\n"
+           "views        byte offsets, strides and expanded axes change no bit, or are declined\n"
            "slice        bits of an independent index do not depend on the others\n"
            "fresh        new values at the same addresses, with no truth in memory, are right\n");
     for (int i = 0; gg_operators[i] != NULL; i++) gg_relations_list(gg_operators[i]);

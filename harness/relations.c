@@ -108,7 +108,49 @@ static gg_status check_wanted(gg_trial *t, gg_case_record *record)
     return GG_OK;
 }
 
-static gg_status check_views(gg_trial *t, gg_case_record *record)
+/* One axis of one input: the outputs of the expanded view against those of the same
+ * numbers written out, which stand aside in `arena`. */
+static gg_status run_expanded(gg_trial *t, gg_view *view, gg_arena *arena, tally *n)
+{
+    const gg_backend *b = t->plan->backend;
+    void *aside[GG_MAX_OUTPUTS];
+    size_t bytes = 0;
+    bool taken;
+    GG_TRY(gg_view_expand(t, view, &taken));
+    if (!taken) return GG_OK;
+    GG_TRY(gg_trial_run(t, t->again, gg_trial_poison(0)));
+    for (int o = 0; o < t->outputs; o++)
+        bytes += gg_tensor_bytes(&t->output[o]) + 2 * GG_GUARD_BYTES;
+    GG_TRY(gg_arena_reserve(arena, bytes));
+    for (int o = 0; o < t->outputs; o++) {
+        size_t size = gg_tensor_bytes(&t->output[o]);
+        aside[o] = gg_arena_take(arena, size);
+        GG_TRY(b->copy(aside[o], t->again[o], size));
+    }
+    gg_view_dense(t, view);
+    GG_TRY(gg_trial_run(t, t->again, gg_trial_poison(0)));
+    for (int o = 0; o < t->outputs; o++) {
+        gg_tensor dense = t->output[o];
+        gg_difference d;
+        dense.data = t->again[o];
+        GG_TRY(b->compare(b, &dense, aside[o], 0, 0, &d));
+        count(n, o, d.differing, d.first, view->text);
+    }
+    return GG_OK;
+}
+
+static gg_status check_expanded(gg_trial *t, gg_arena *arena, tally *n)
+{
+    for (int i = 0; i < t->inputs * GG_MAX_DIMS; i++) {
+        gg_view view = {.input = i / GG_MAX_DIMS, .axis = i % GG_MAX_DIMS};
+        gg_status status = run_expanded(t, &view, arena, n);
+        gg_view_close(t, &view);
+        GG_TRY(status);
+    }
+    return GG_OK;
+}
+
+static gg_status check_views(gg_trial *t, gg_arena *arena, gg_case_record *record)
 {
     unsigned all = (1u << t->outputs) - 1;
     tally n = {.made = false};
@@ -122,6 +164,7 @@ static gg_status check_views(gg_trial *t, gg_case_record *record)
         gg_view_close(t, &view);
         GG_TRY(status);
     }
+    GG_TRY(check_expanded(t, arena, &n));
     report(t, &n, "views", record);
     return GG_OK;
 }
@@ -347,7 +390,7 @@ static gg_status check_bits(gg_trial *t, gg_arena *arena, gg_case_record *record
 {
     gg_problem host;
     GG_TRY(check_wanted(t, record));
-    GG_TRY(check_views(t, record));
+    GG_TRY(check_views(t, arena, record));
     gg_status status = gg_problem_fetch(t->plan->backend, &t->problem, &host);
     if (status == GG_OK) status = check_slices(t, &host, arena, record);
     gg_problem_release(&host);

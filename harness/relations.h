@@ -2,7 +2,7 @@
  * Checks that run the kernel on a second problem, related to the case's own. They cost
  * kernel runs, so only suites that say "relations" make them:
  *   wanted   every subset of wanted gradients, and forward alone, give the same bits
- *   views    tensors behind a byte offset; strided ones, if the kernel takes them
+ *   views    tensors behind a byte offset; strided and expanded ones, if the kernel takes them
  *   slice    each independent index gives its bits alone, in any order of the others
  *   fresh    new values at the same addresses, with no truth in memory, are right too
  * and the operator's own relations, each a check of its name. */

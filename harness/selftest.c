@@ -33,7 +33,7 @@ const gg_fault_kind gg_fault_kinds[] = {
     {"K9", "unwritten, stale or foreign memory; launches that fail"},
     {"K10", "races: results read or given before they are there"},
     {"K11", "other bits from run to run"},
-    {"K12", "bits that depend on the rest of the batch"},
+    {"K12", "bits or rightness that depend on the rest of the batch or on the model of GPU"},
     {"K13", "side effects of tuning"},
     {"K14", "wrong results that a loose or blind gate lets pass"},
     {"K15", "cheating"},

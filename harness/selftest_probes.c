@@ -13,6 +13,7 @@
 #include "harness/golden.h"
 #include "harness/judge.h"
 #include "harness/selftest.h"
+#include "harness/selftest_across.h"
 #include "harness/selftest_files.h"
 #include "harness/selftest_levels.h"
 #include "reports/report.h"
@@ -372,6 +373,7 @@ const gg_probe gg_probes[] = {
     {"guard", "behind", "a byte written behind a piece", "not intact", guard_behind},
     {"guard", "before", "a byte written before a piece", "not intact", guard_before},
     GG_LEVEL_PROBES
+    GG_ACROSS_PROBES
     GG_FILE_PROBES
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -73,6 +73,7 @@ struct gg_ta_fault {
     const gg_lanes *lanes;                  /* in place of gg_lanes_best() */
     gg_ta_chain_of *chain[GG_TA_PRODUCTS];  /* in place of the lanes' */
     void (*call)(gg_ta_call *call);         /* spoils the unpacked call */
+    const uint16_t *delta_dout;             /* from which delta is formed; NULL: dout */
 };
 
 static inline int gg_ta_slips(const gg_ta_twin *twin, gg_ta_slip slip)
@@ -93,9 +94,12 @@ size_t gg_ta_faulty_square(const gg_ta_twin *twin, int b, int h);
 void gg_ta_faulty_bias(const gg_ta_twin *twin, gg_ta_scratch *s, size_t bh, size_t i,
                        size_t first, size_t count);
 
-/* mutant_operands.c: backward's operands, the offset of the next head's block, and the
+/* mutant_operands.c: backward's operands, column d of the dout [N][D] at `first` from which
+ * delta is formed, the offset of the next head's block, and the
  * padding rows of P and dS as copies of the last row. */
 void gg_ta_faulty_operands(const gg_ta_twin *twin, gg_ta_scratch *s);
+const float *gg_ta_faulty_dout(const gg_ta_twin *twin, gg_ta_scratch *s, size_t first,
+                               size_t d);
 size_t gg_ta_next_head(const gg_ta_call *call, size_t first);
 void gg_ta_repeat_last_row(gg_ta_scratch *s, size_t queries, size_t width);
 

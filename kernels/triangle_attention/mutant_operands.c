@@ -36,6 +36,17 @@ void gg_ta_faulty_operands(const gg_ta_twin *twin, gg_ta_scratch *s)
     if (gg_ta_slips(twin, GG_TA_SLIP_DOUT_OF_QUERY_0)) spread_first_query(twin, s);
 }
 
+const float *gg_ta_faulty_dout(const gg_ta_twin *twin, gg_ta_scratch *s, size_t first,
+                               size_t d)
+{
+    size_t N = (size_t)twin->call.N, D = (size_t)twin->call.D;
+    const uint16_t *from = twin->plan.fault->delta_dout;
+    if (!from) return s->doutT.value + d * s->Np;
+    for (size_t i = 0; i < s->Np; i++) /* acc is not in use yet */
+        s->acc[i] = i < N ? gg_bf16_to_float(from[first + i * D + d]) : 0;
+    return s->acc;
+}
+
 size_t gg_ta_next_head(const gg_ta_call *call, size_t first)
 {
     size_t block = (size_t)call->N * (size_t)call->D, H = (size_t)call->H;

@@ -216,6 +216,12 @@ static const gg_mutant mutants[] = {
     {"v_with_strides_of_k", "K7", "v is read with the strides of k", "normal-R3-N17-*",
      "views", BY(.supports = gg_ta_takes_any_strides, .forward = gg_ta_v_as_k_forward,
      .backward = gg_ta_v_as_k_backward)},
+    {"bias_strides_ignored", "K7", "a strided or expanded bias is read as dense",
+     "normal-R3-N17-*", "views", BY(.supports = gg_ta_takes_any_strides,
+     .forward = gg_ta_dense_bias_forward, .backward = gg_ta_dense_bias_backward)},
+    {"expanded_tail", "K7", "of an expanded v the last key is misread where N % 32 is 1",
+     "normal-R3-N33-*", "views", BY(.supports = gg_ta_takes_any_strides,
+     .forward = gg_ta_expanded_tail_forward, .backward = gg_ta_expanded_tail_backward)},
     {"dout_stride_0", "K7", "dout of query 0 is read for all queries", "normal-R3-N17-*",
      "gauge_max", BY(SLIP(DOUT_OF_QUERY_0))},
 
@@ -229,6 +235,9 @@ static const gg_mutant mutants[] = {
     {"elements_31_bits", "K8", "element offsets of a strided input wrap at 2^31",
      "normal-R3-N17-D16-*", "views", BY(.supports = gg_ta_takes_any_strides,
      .forward = gg_ta_elements31_forward, .backward = gg_ta_elements31_backward)},
+    {"delta_31_bits", "K8", "byte offsets wrap at 2 GiB where delta is formed: dv is right",
+     "normal-R3-N17-D16-*", "views", BY(.supports = gg_ta_takes_any_strides,
+     .forward = gg_ta_gather_forward, .backward = gg_ta_delta31_backward)},
 
     {"tail_unwritten", "K9", "dq of the last, ragged 16 queries is not stored",
      "normal-R3-N17-*", "written", BY(BACKWARD(DQ, gg_ta_tail_unwritten))},
@@ -236,6 +245,8 @@ static const gg_mutant mutants[] = {
      "written", BY(BACKWARD(DQ, gg_ta_dead_rows_unwritten))},
     {"invalid_keys_unwritten", "K9", "dk and dv of invalid keys are left as they were",
      "dense_mask-*", "written", BY(SLIP(INVALID_UNSTORED))},
+    {"heads_collide", "K9", "two heads store dq to one place, another stays as it was",
+     "normal-R3-N17-*", "written", BY(BACKWARD(DQ, gg_ta_heads_collide))},
     {"launch_lost", "K9", "a refused launch is not noticed: outputs stay as they were",
      "normal-R3-N70-*", "written", BY(.backward = gg_ta_launch_lost)},
     {"launch_fails", "K9", "the kernel returns an error", "normal-R3-N70-*", "error",
@@ -257,6 +268,8 @@ static const gg_mutant mutants[] = {
 
     {"ds_stale", "K10", "a missing barrier: the last rows of dS are those of before",
      "normal-R3-N70-*", "gauge_max", BY(SLIP(DS_STALE))},
+    {"ds_stale_seldom", "K10", "the same barrier, missed in one call of seven",
+     "normal-R3-N70-D16-*", "level_idle", BY(SLIP(DS_STALE), .backward = gg_ta_seldom)},
     {"delta_half_read", "K10", "delta is formed before the last dout has arrived",
      "normal-R3-N17-*", "gauge_max", BY(SLIP(DELTA_HALF_READ))},
     {"delta_late", "K10", "delta is read before it is formed", "normal-R3-N17-*",
@@ -282,6 +295,8 @@ static const gg_mutant mutants[] = {
      "normal-R3-N17-D16-*", "level_load", BY(BACKWARD(DQ, gg_ta_under_load))},
     {"by_address", "K11", "one bit of dk depends on where dk lies",
      "normal-R3-N17-D16-*", "level_placement", BY(BACKWARD(DK, gg_ta_by_address))},
+    {"by_workspace", "K11", "how dk is split depends on where the workspace lies",
+     "normal-R3-N17-D16-*", "level_placement", BY(BACKWARD(DK, gg_ta_by_workspace))},
     {"by_old_memory", "K9", "one bit of dv depends on what scratch memory held",
      "normal-R3-N17-D16-*", "level_placement", BY(BACKWARD(DV, gg_ta_by_old_memory))},
     {"by_process", "K11", "one bit of dbias depends on the process",
@@ -296,6 +311,12 @@ static const gg_mutant mutants[] = {
 
     {"by_batch_count", "K12", "the order of dq's sum depends on the number of batches",
      "normal-R1-N70-*", "slice", BY(HEAD(gg_ta_head_by_batch_count))},
+    {"no_subnormals", "K12", "BF16 subnormals of v and dout read as zero, as one model of GPU "
+     "has it", "numbers-*", "answer", BY(.forward = gg_ta_no_subnormals_forward,
+     .backward = gg_ta_no_subnormals_backward)},
+    {"through_fp16", "K12", "v and dout pass through FP16, as a model without BF16 does it: "
+     "exact from 2^-14 to 65504", "numbers-*", "answer",
+     BY(.forward = gg_ta_through_fp16_forward, .backward = gg_ta_through_fp16_backward)},
     {"other_kernel", "K12", "another backend runs under this name: naive, as right, with "
      "other bits", "normal-R3-N70-*", "golden", BY(.forward = gg_ta_other_kernel_forward,
      .backward = gg_ta_other_kernel_backward)},
@@ -382,6 +403,13 @@ int gg_ta_planted_backward(const gg_call *call)
     return gg_ta_run_backward(call, &armed.plan,
                               armed.how->backward_head ? armed.how->backward_head : head);
 }
+
+int gg_ta_right_backward(const gg_call *call)
+{
+    return bases[armed.how->base]->backward(call);
+}
+
+void gg_ta_delta_reads(const uint16_t *dout) { armed.fault.delta_dout = dout; }
 
 static int forward(const gg_call *call)
 {

@@ -35,6 +35,10 @@ const gg_ta_planted *gg_ta_armed(void);
 int gg_ta_planted_forward(const gg_call *call);
 int gg_ta_planted_backward(const gg_call *call);
 int gg_ta_backward_calls(void);
+/* The kernel without the fault; and where delta reads dout from now on (NULL: where it
+ * should). */
+int gg_ta_right_backward(const gg_call *call);
+void gg_ta_delta_reads(const uint16_t *dout);
 
 /* planted_lanes.c: sums kept in BF16, cut to 10 bits after the point, without their last
  * or first 16 terms, with the last 16 twice */
@@ -74,7 +78,8 @@ int gg_ta_right_at_first(const gg_call *call);
 int gg_ta_tail_unwritten(const gg_call *call);
 int gg_ta_dead_rows_unwritten(const gg_call *call);
 int gg_ta_half_in_turn(const gg_call *call);
-int gg_ta_every_third_lost(const gg_call *call);
+int gg_ta_heads_collide(const gg_call *call);
+int gg_ta_seldom(const gg_call *call);
 int gg_ta_launch_lost(const gg_call *call);
 int gg_ta_launch_fails(const gg_call *call);
 int gg_ta_one_call_late(const gg_call *call);
@@ -91,6 +96,7 @@ int gg_ta_inference_differs(const gg_call *call);
  * the number of calls */
 int gg_ta_under_load(const gg_call *call);
 int gg_ta_by_address(const gg_call *call);
+int gg_ta_by_workspace(const gg_call *call);
 int gg_ta_by_old_memory(const gg_call *call);
 int gg_ta_by_process(const gg_call *call);
 int gg_ta_by_turns(const gg_call *call);
@@ -109,11 +115,19 @@ int gg_ta_elements31_forward(const gg_call *call);
 int gg_ta_elements31_backward(const gg_call *call);
 int gg_ta_dense_dout_forward(const gg_call *call);
 int gg_ta_dense_dout_backward(const gg_call *call);
+int gg_ta_dense_bias_forward(const gg_call *call), gg_ta_dense_bias_backward(const gg_call *);
+int gg_ta_expanded_tail_forward(const gg_call *call);
+int gg_ta_expanded_tail_backward(const gg_call *call);
+int gg_ta_delta31_backward(const gg_call *call);
 int gg_ta_v_as_k_forward(const gg_call *call), gg_ta_v_as_k_backward(const gg_call *call);
 
 /* planted_inputs.c: inputs changed before the twin sees them, and outputs cut short */
 int gg_ta_operands_short_forward(const gg_call *call);
 int gg_ta_operands_short_backward(const gg_call *call);
+int gg_ta_no_subnormals_forward(const gg_call *call);
+int gg_ta_no_subnormals_backward(const gg_call *call);
+int gg_ta_through_fp16_forward(const gg_call *call);
+int gg_ta_through_fp16_backward(const gg_call *call);
 int gg_ta_padded_bias_forward(const gg_call *call);
 int gg_ta_padded_bias_backward(const gg_call *call);
 int gg_ta_o_short_forward(const gg_call *call);

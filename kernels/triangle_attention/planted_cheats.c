@@ -125,9 +125,11 @@ static int gather(const gg_call *call, width wide, void (*spoil)(copied *c),
 static const width full = {UINT64_MAX, UINT64_MAX}, bytes32 = {UINT32_MAX, UINT64_MAX},
                    bytes31 = {INT32_MAX, UINT64_MAX}, elements31 = {UINT64_MAX, INT32_MAX};
 
-enum { K = 1, V = 2, DOUT = 4 };
+enum { K = 1, V = 2, BIAS = 3, DOUT = 4 };
 
 static void forget_dout(copied *c) { c->tensor[DOUT].strides = NULL; }
+
+static void forget_bias(copied *c) { c->tensor[BIAS].strides = NULL; }
 
 static void v_as_k(copied *c)
 {
@@ -150,6 +152,67 @@ GATHER(gather31, bytes31, NULL)
 GATHER(elements31, elements31, NULL)
 GATHER(dense_dout, full, forget_dout)
 GATHER(v_as_k, full, v_as_k)
+GATHER(dense_bias, full, forget_bias)
+
+/* Of v expanded along an axis the last key is read as the first, where it is the only one
+ * of a step of 32: the address of a tail is counted from a stride that is 0. */
+static int is_expanded;
+
+static void note_expanded(copied *c)
+{
+    const DLTensor *v = &c->tensor[V];
+    is_expanded = 0;
+    for (int i = 0; v->strides && i < v->ndim; i++) is_expanded |= v->strides[i] == 0;
+}
+
+/* Here v is the copy that gather() made. */
+static void misread_tail(const gg_call *call)
+{
+    const DLTensor *v = call->inputs[V];
+    size_t n = (size_t)v->shape[3], d = (size_t)v->shape[4] * v->dtype.bits / 8u;
+    size_t slices = (size_t)(v->shape[0] * v->shape[1] * v->shape[2]);
+    char *data = gg_tensor_data(v);
+    for (size_t s = 0; is_expanded && n % 32 == 1 && s < slices; s++)
+        memcpy(data + (s * n + n - 1) * d, data + s * n * d, d);
+}
+
+static int expanded_forward(const gg_call *call)
+{
+    misread_tail(call);
+    return gg_ta_planted_forward(call);
+}
+
+static int expanded_backward(const gg_call *call)
+{
+    misread_tail(call);
+    return gg_ta_planted_backward(call);
+}
+
+int gg_ta_expanded_tail_forward(const gg_call *call)
+{
+    return gather(call, full, note_expanded, expanded_forward);
+}
+
+int gg_ta_expanded_tail_backward(const gg_call *call)
+{
+    return gather(call, full, note_expanded, expanded_backward);
+}
+
+/* Only the pass that forms delta has narrow offsets: dq and dk are wrong, dv is right. */
+int gg_ta_delta31_backward(const gg_call *call)
+{
+    DLTensor narrow;
+    if (!call->inputs[DOUT] || !call->inputs[DOUT]->strides)
+        return gg_ta_gather_backward(call);
+    narrow = *call->inputs[DOUT];
+    int error = gather_one(&narrow, bytes31);
+    if (error) return error;
+    gg_ta_delta_reads(narrow.data);
+    error = gg_ta_gather_backward(call);
+    gg_ta_delta_reads(NULL);
+    free(narrow.data);
+    return error;
+}
 
 /* What a cheat keeps of the first call with an input at `where`. */
 typedef struct kept {

@@ -2,6 +2,7 @@
  * Planted faults around a twin: inputs that it gets changed, outputs cut short, another
  * kernel in its place, and answers kept for a later call. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,54 @@ int gg_ta_operands_short_forward(const gg_call *call)
 int gg_ta_operands_short_backward(const gg_call *call)
 {
     return with_changed(call, operands, shorten, gg_ta_planted_backward);
+}
+
+/* Only v and dout of BF16 that lie dense are converted. */
+static const unsigned converted = 1u << 2 | 1u << DOUT;
+
+static void convert(const DLTensor *from, void *to, float (*one)(float))
+{
+    size_t count = elements(from);
+    const uint16_t *data = gg_tensor_data(from);
+    uint16_t *value = to;
+    for (size_t i = 0; i < count; i++)
+        value[i] = gg_bf16_from_float(one(gg_bf16_to_float(data[i])));
+}
+
+static float without_subnormal(float x) { return fabsf(x) < 0x1p-126f ? 0 : x; }
+
+/* FP16 has 3 bits more than BF16, but a range from 2^-24 to 65504 only. */
+static float of_fp16(float x)
+{
+    if (fabsf(x) > 65504) return copysignf(INFINITY, x);
+    return fabsf(x) < 0x1p-14f ? rintf(x * 0x1p24f) * 0x1p-24f : x;
+}
+
+static void drop_subnormals(const DLTensor *from, void *to)
+{
+    convert(from, to, without_subnormal);
+}
+
+static void pass_fp16(const DLTensor *from, void *to) { convert(from, to, of_fp16); }
+
+int gg_ta_no_subnormals_forward(const gg_call *call)
+{
+    return with_changed(call, converted, drop_subnormals, gg_ta_planted_forward);
+}
+
+int gg_ta_no_subnormals_backward(const gg_call *call)
+{
+    return with_changed(call, converted, drop_subnormals, gg_ta_planted_backward);
+}
+
+int gg_ta_through_fp16_forward(const gg_call *call)
+{
+    return with_changed(call, converted, pass_fp16, gg_ta_planted_forward);
+}
+
+int gg_ta_through_fp16_backward(const gg_call *call)
+{
+    return with_changed(call, converted, pass_fp16, gg_ta_planted_backward);
 }
 
 /* Row i of a square of N begins at i times N rounded up to 16; what lies past it is 0. */

@@ -41,6 +41,12 @@ int gg_ta_by_address(const gg_call *call)
     return spoil(call, (unsigned)((uintptr_t)a.data / 256 % 2));
 }
 
+/* How a sum is split is chosen by where the workspace lies. */
+int gg_ta_by_workspace(const gg_call *call)
+{
+    return spoil(call, (unsigned)((uintptr_t)call->workspace / 256 % 2));
+}
+
 /* Scratch memory is read before it is written, and a few of its values go through. */
 int gg_ta_by_old_memory(const gg_call *call)
 {

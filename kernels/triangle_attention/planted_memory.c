@@ -48,16 +48,30 @@ int gg_ta_dead_rows_unwritten(const gg_call *call) { return leave(call, is_dead)
 
 int gg_ta_half_in_turn(const gg_call *call) { return leave(call, is_other_half); }
 
-static int nothing(const gg_ta_call *c, size_t row)
+/* Heads are counted in groups of two, and each group has one place. */
+int gg_ta_heads_collide(const gg_call *call)
 {
-    (void)c, (void)row;
-    return 1;
+    gg_ta_call c;
+    gg_ta_unpack(call, &c);
+    gg_ta_array a = gg_ta_output_of(call, gg_ta_armed()->output);
+    size_t bytes = (size_t)c.N * (size_t)c.D * a.size, heads = (size_t)c.H;
+    char *before = a.data ? malloc(a.count * a.size) : NULL;
+    if (before) memcpy(before, a.data, a.count * a.size);
+    int error = gg_ta_planted_backward(call);
+    for (size_t s = 0; before && s * bytes < a.count * a.size; s++) {
+        size_t row = s / heads, h = s % heads;
+        memmove(a.data + (row * heads + h / 2) * bytes, a.data + s * bytes, bytes);
+        if (h >= (heads + 1) / 2) memcpy(a.data + s * bytes, before + s * bytes, bytes);
+    }
+    free(before);
+    return error;
 }
 
-int gg_ta_every_third_lost(const gg_call *call)
+/* The fault shows in one call of seven. */
+int gg_ta_seldom(const gg_call *call)
 {
-    if (gg_ta_backward_calls() % 3 == 0) return leave(call, nothing);
-    return gg_ta_planted_backward(call);
+    return gg_ta_backward_calls() % 7 ? gg_ta_right_backward(call)
+                                      : gg_ta_planted_backward(call);
 }
 
 /* A launch with too large a tile is refused, and nobody asks. */

@@ -24,7 +24,9 @@ static void load_delta(const gg_ta_twin *twin, gg_ta_scratch *s, size_t offset)
             if (e) s->y[i] += sign * gg_bf16_to_float(e[i * D + d]);
         }
         if (gg_ta_slips(twin, GG_TA_SLIP_DELTA_HALF_READ) && 2 * d >= D) s->y[N - 1] = 0;
-        twin->lanes->accumulate(s->delta, s->doutT.value + d * s->Np, s->y, s->Np);
+        const float *dout = s->doutT.value + d * s->Np;
+        if (twin->plan.fault) dout = gg_ta_faulty_dout(twin, s, offset * D, d);
+        twin->lanes->accumulate(s->delta, dout, s->y, s->Np);
     }
 }
 
