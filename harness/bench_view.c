@@ -56,10 +56,10 @@ static void lines(const gg_bench *b, gg_view *view)
     int timed = 0;
     for (int i = 0; i < b->entry_count; i++) timed += b->entries[i].total.median > 0;
     snprintf(view->lines[0], sizeof view->lines[0],
-             "%s  bench of suite %s%s%s on %s: %d cases, %d timings of %d runs a "
+             "%s  bench of suite %s%s%s on %s: %d case%s, %d timings of %d runs a "
              "direction", gg_verdict_name(gg_bench_verdict(b)), b->suite,
              b->selection[0] ? ", only " : "", GG_CLEAN(b->selection), b->device,
-             b->case_count, timed, b->reps);
+             b->case_count, GG_S(b->case_count), timed, b->reps);
     snprintf(view->lines[1], sizeof view->lines[1], "%s; build %s, %s",
              GG_CLEAN(b->made.place.gpu[0] ? b->made.place.gpu : b->made.place.host_cpu),
              GG_CLEAN(b->made.commit), b->made.place.started);

@@ -144,7 +144,12 @@ static gg_status take_kernel(setup *s, gg_trial *t, int variant, void **scratch)
 {
     void *before = s->arena.base;
     t->call.features = s->features[variant];
-    GG_TRY(gg_trial_allocate(t, true, scratch));
+    gg_status status = gg_trial_allocate(t, true, scratch);
+    if (status == GG_NO_MEMORY && s->values.base != NULL) { /* of the case before */
+        gg_arena_free(&s->values);
+        status = gg_trial_allocate(t, true, scratch);
+    }
+    if (status != GG_OK) return status;
     if (scratch == NULL && before != s->arena.base)
         return gg_fail(GG_INTERNAL, "the inputs have moved between variants");
     return GG_OK;
@@ -251,9 +256,12 @@ static void run_case(setup *s, int index)
     *c = (gg_budget_case){.reason = ""};
     snprintf(c->id, sizeof c->id, "%s", what->id);
     snprintf(c->family, sizeof c->family, "%s", what->family->name);
-    if (measure_case(s, &t, c) == GG_OK) return;
+    gg_status status = measure_case(s, &t, c);
+    if (status == GG_OK) return;
     memset(c->entry, 0, sizeof c->entry);
-    snprintf(c->reason, sizeof c->reason, "%s", gg_message());
+    snprintf(c->reason, sizeof c->reason, "%s%.160s",
+             status == GG_NO_MEMORY ? "no memory: a budget holds an evaluation in FP64 beside "
+             "inputs, truth and outputs: " : "", gg_message());
 }
 
 static bool chosen(const gg_budget_options *o, const gg_case *what)

@@ -26,6 +26,14 @@ refuses 3 "/nonexistent/b.json" budget $one --out /nonexistent/b.json
 refuses 3 "is a folder" budget $one --html .
 exits 2 budget $one --points p,p_lazy
 says 'value_mean-N24-D32-s000 +triangle_attention: of p, p_lazy, p_whole and p_pair a kernel has'
+cat >"$work/large.json" <<'END'
+{"gradgate_suite": 1, "name": "large", "operator": "triangle_attention", "cases": [{"extents": {"B": 1, "R": 300,
+ "H": 4, "N": 300, "D": 32}, "families": ["normal"], "seeds": {"first": 0, "count": 1}}]}
+END
+(cd "$work" && ulimit -v 400000 && "$gradgate" budget --suite ./large.json --kernel turbo >out 2>err)
+code=$?
+if [ $code -eq 2 ]; then ok; else no "a budget without memory exits $code: $(cat "$work/err")"; fi
+says 'normal-B1-R300-H4-N300-D32-s000 +no memory: a budget holds an evaluation .* refuses 1.0 GiB'
 exits 0 list roundings
 says '^triangle_attention +delta_pair +'
 

@@ -26,7 +26,8 @@ static int merge_parts(int argc, char **argv)
     if (status == GG_OK) status = gg_report_write(&merged, out);
     int code = gg_verdict_exit(gg_run_verdict(&merged));
     if (status == GG_OK)
-        printf("%s: %d parts, %d cases: %s\n", out, count, merged.count,
+        printf("%s: %d part%s, %d case%s: %s\n", out, count, GG_S(count), merged.count,
+               GG_S(merged.count),
                gg_verdict_name(gg_run_verdict(&merged)));
     for (int i = 0; i < read; i++) gg_run_free(&parts[i]);
     free(parts);

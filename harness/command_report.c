@@ -213,7 +213,7 @@ static int keep_golden(int argc, char **argv)
     if (status == GG_OK) status = gg_report_read(path, &run);
     if (status == GG_OK) status = gg_golden_write(&run, out);
     if (status != GG_OK) return gg_complain(status);
-    printf("%s: digests of %d cases of %s\n", out, run.count, run.suite);
+    printf("%s: digests of %d case%s of %s\n", out, run.count, GG_S(run.count), run.suite);
     gg_run_free(&run);
     return GG_EXIT_PASSED;
 }

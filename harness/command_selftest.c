@@ -64,7 +64,7 @@ static void show(const gg_trial_line *line)
     printf("%-10s %-23s %-72s ", line->kind[0] ? line->kind : "honest", line->name,
            line->fault);
     if (line->subject == GG_SUBJECT_HONEST && line->good)
-        printf("passed %d cases\n", line->cases);
+        printf("passed %d case%s\n", line->cases, GG_S(line->cases));
     else if (line->subject == GG_SUBJECT_HONEST)
         printf("FALSE ALARM: %s %s\n", line->red, line->reason);
     else if (line->good)

@@ -46,7 +46,17 @@ exchange.write('$work/$file', t)" || no "the edit of $file"
 
 echo "a command as the kernel"
 exits 0 $few --kernel 'serve:python3 linear.py'
+# what a killed process left goes, what is of a living one or has another name stays
+dead=$(sh -c 'echo $$')
+shm=/dev/shm
+[ -w $shm ] || shm=${TMPDIR:-/tmp}
+mkdir -p "$shm/gradgate-$dead-abcdef/0" "$shm/gradgate-$$-abcdef" "$shm/gradgate-$dead-notours"
+echo left >"$shm/gradgate-$dead-abcdef/0/in.safetensors"
 exits 0 $one --kernel 'exec:python3 linear.py' --repeats 2
+if [ ! -e "$shm/gradgate-$dead-abcdef" ] && [ -d "$shm/gradgate-$$-abcdef" ] &&
+    [ -d "$shm/gradgate-$dead-notours" ]; then ok
+else no "folders of dead processes: $(ls -d "$shm"/gradgate-*)"; fi
+rmdir "$shm/gradgate-$$-abcdef" "$shm/gradgate-$dead-notours"
 exits 0 $few --kernel 'serve:python3 linear.py' --workers 2
 exits 0 $one --kernel 'serve:python3 linear.py' --kernel-name mine
 holds r.json '"kernel": "mine"'

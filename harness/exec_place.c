@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* mkdtemp */
+#define _GNU_SOURCE /* mkdtemp, flock */
 #include "harness/exec_place.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -41,12 +44,61 @@ static bool has_room(const char *folder, double bytes)
            (double)fs.f_bavail * (double)fs.f_frsize > 2 * bytes;
 }
 
+/* A folder that we made, with whatever the command put there; links are not followed. */
+static void remove_tree(const char *path, int depth)
+{
+    char inner[2048];
+    DIR *folder = opendir(path);
+    for (struct dirent *d = folder ? readdir(folder) : NULL; d != NULL; d = readdir(folder)) {
+        struct stat info;
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) continue;
+        int size = snprintf(inner, sizeof inner, "%s/%s", path, d->d_name);
+        if (size < 0 || (size_t)size >= sizeof inner || lstat(inner, &info) != 0) continue;
+        if (S_ISDIR(info.st_mode) && depth < 16) remove_tree(inner, depth + 1);
+        else unlink(inner);
+    }
+    if (folder != NULL) closedir(folder);
+    rmdir(path);
+}
+
+/* Is this folder's process gone? Its name has the number; where that is of another space of
+ * process numbers (a container), the lock tells. */
+static bool is_abandoned(const char *path, long process)
+{
+    struct stat info;
+    if (process <= 0 || kill((pid_t)process, 0) == 0 || errno != ESRCH) return false;
+    if (lstat(path, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid())
+        return false;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool free_now = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0) close(fd);
+    return free_now;
+}
+
+/* Removes what processes of ours left that were killed. */
+static void sweep(const char *where)
+{
+    char path[512];
+    DIR *folder = opendir(where);
+    for (struct dirent *d = folder ? readdir(folder) : NULL; d != NULL; d = readdir(folder)) {
+        long process = 0;
+        int end = 0, size = snprintf(path, sizeof path, "%s/%s", where, d->d_name);
+        if (size < 0 || (size_t)size >= sizeof path ||
+            sscanf(d->d_name, "gradgate-%9ld-%n", &process, &end) != 1 || end == 0 ||
+            strlen(d->d_name + end) != 6)
+            continue;
+        if (is_abandoned(path, process)) remove_tree(path, 0);
+    }
+    if (folder != NULL) closedir(folder);
+}
+
 static gg_status make_root(gg_exec_place *place, const gg_trial *t)
 {
     const char *own = getenv("TMPDIR");
     double bytes = bytes_of(t);
     const char *folder = has_room("/dev/shm", bytes) ? "/dev/shm"
                          : own != NULL && own[0] != '\0' ? own : "/tmp";
+    sweep(folder);
     int size = snprintf(place->root, sizeof place->root, "%s/gradgate-%ld-XXXXXX", folder,
                         (long)getpid());
     if (size < 0 || (size_t)size >= sizeof place->root || mkdtemp(place->root) == NULL) {
@@ -55,6 +107,8 @@ static gg_status make_root(gg_exec_place *place, const gg_trial *t)
                        strerror(errno));
     }
     snprintf(place->log, sizeof place->log, "%s/log", place->root);
+    place->lock = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (place->lock >= 0) (void)flock(place->lock, LOCK_EX | LOCK_NB);
     return GG_OK;
 }
 
@@ -128,23 +182,6 @@ gg_status gg_exec_place_call(gg_exec_place *place, char folder[GG_EXEC_FOLDER])
     return GG_OK;
 }
 
-/* A folder that we made, with whatever the command put there; links are not followed. */
-static void remove_tree(const char *path, int depth)
-{
-    char inner[2048];
-    DIR *folder = opendir(path);
-    for (struct dirent *d = folder ? readdir(folder) : NULL; d != NULL; d = readdir(folder)) {
-        struct stat info;
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) continue;
-        int size = snprintf(inner, sizeof inner, "%s/%s", path, d->d_name);
-        if (size < 0 || (size_t)size >= sizeof inner || lstat(inner, &info) != 0) continue;
-        if (S_ISDIR(info.st_mode) && depth < 16) remove_tree(inner, depth + 1);
-        else unlink(inner);
-    }
-    if (folder != NULL) closedir(folder);
-    rmdir(path);
-}
-
 void gg_exec_place_done(gg_exec_place *place)
 {
     if (place->call[0] != '\0') remove_tree(place->call, 0);
@@ -153,7 +190,9 @@ void gg_exec_place_done(gg_exec_place *place)
 
 void gg_exec_place_close(gg_exec_place *place)
 {
-    if (place->root[0] != '\0') remove_tree(place->root, 0);
+    if (place->root[0] == '\0') return;
+    remove_tree(place->root, 0);
+    if (place->lock >= 0) close(place->lock);
     place->root[0] = '\0';
 }
 

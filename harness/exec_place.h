@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where a command finds its inputs and leaves its outputs: a folder of our own in memory
- * (/dev/shm) when there is room, else under TMPDIR or /tmp, with one folder a call in it. */
+ * (/dev/shm) when there is room, else under TMPDIR or /tmp, with one folder a call in it.
+ * Folders that killed processes left are removed when a new one is made. */
 #ifndef HARNESS_EXEC_PLACE_H
 #define HARNESS_EXEC_PLACE_H
 
@@ -12,6 +13,7 @@ enum { GG_EXEC_FOLDER = 512, GG_EXEC_DECLINES = 77 };
 
 typedef struct gg_exec_place {
     char root[256];            /* "": not made yet */
+    int lock;                  /* of root, as long as we live; -1: none */
     char log[300];             /* what the command says on its standard error */
     char call[GG_EXEC_FOLDER]; /* of the call under way, "": none */
     unsigned calls;

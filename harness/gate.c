@@ -191,21 +191,21 @@ static void judge_cases(gg_gate *gate)
                      gate->report->suite);
     if (p->lost.count > 0)
         gg_gate_find(gate, GG_RULE_CASES, GG_NOT_VERIFIED, NULL,
-                     "lost: %d cases of the baseline were not measured, the first is %s",
-                     p->lost.count, p->lost.first);
+                     "lost: %d case%s of the baseline not measured, the first is %s",
+                     p->lost.count, GG_S(p->lost.count), p->lost.first);
     if (p->foreign.count > 0)
         gg_gate_find(gate, GG_RULE_CASES, GG_NOT_VERIFIED, NULL,
-                     "not comparable: %d cases have other inputs or tensors, the first is "
+                     "not comparable: %d case%s with other inputs or tensors, the first is "
                      "%s",
-                     p->foreign.count, p->foreign.first);
+                     p->foreign.count, GG_S(p->foreign.count), p->foreign.first);
     if (p->count == 0)
         gg_gate_find(gate, GG_RULE_CASES, GG_NOT_VERIFIED, NULL, "nothing was compared");
     if (p->added.count > 0)
         gg_gate_find(gate, GG_RULE_CASES, GG_PASSED, NULL,
-                     "new: %d cases that the baseline lacks, the first is %s",
-                     p->added.count, p->added.first);
-    TEXT(rule->text, "%d cases compared, %d lost, %d not comparable, %d new", p->count,
-         p->lost.count, p->foreign.count, p->added.count);
+                     "new: %d case%s that the baseline lacks, the first is %s",
+                     p->added.count, GG_S(p->added.count), p->added.first);
+    TEXT(rule->text, "%d case%s compared, %d lost, %d not comparable, %d new", p->count,
+         GG_S(p->count), p->lost.count, p->foreign.count, p->added.count);
 }
 
 gg_status gg_gate_make(const gg_run_record *baseline, const gg_run_record *report,

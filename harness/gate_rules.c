@@ -134,8 +134,8 @@ void gg_gate_judge_determinism(gg_gate *gate)
     }
     if (fewer > 0)
         gg_gate_find(gate, GG_RULE_DETERMINISM, GG_PASSED, NULL,
-                     "weaker claim: %d cases ran fewer times than before (%d, then %d)",
-                     fewer, runs[1], runs[0]);
+                     "weaker claim: %d case%s ran fewer times than before (%d, then %d)",
+                     fewer, GG_S(fewer), runs[1], runs[0]);
     if (strcmp(gate->baseline->promise, "run to run") == 0 &&
         strcmp(gate->report->promise, "run to run") != 0)
         gg_gate_find(gate, GG_RULE_DETERMINISM, GG_FAILED, NULL,
@@ -183,7 +183,7 @@ void gg_gate_judge_bits(gg_gate *gate)
         TEXT(rule->text, "changed in %d of %d cases, the first is %s%s", count, p->count,
              first, gate->exact ? "" : " (announced; --bits exact fails on it)");
     } else {
-        TEXT(rule->text, "equal in all %d cases", p->count);
+        TEXT(rule->text, "equal in all %d case%s", p->count, GG_S(p->count));
     }
 }
 
@@ -193,8 +193,8 @@ static void judge_ablation(gg_gate *gate, const gg_pair_row *row)
     if (row->unablated > 0) {
         if (row->family[0] != '\0') return; /* said once an output */
         gg_gate_find(gate, GG_RULE_COMPENSATION, GG_NOT_VERIFIED, row,
-                     "the ablated run is missing in %d cases: run without --ablate none",
-                     row->unablated);
+                     "the ablated run is missing in %d case%s: run without --ablate none",
+                     row->unablated, GG_S(row->unablated));
         return;
     }
     if (was->pairs == 0 || was->outcome != GG_EARNED) return;

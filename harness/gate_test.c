@@ -206,7 +206,7 @@ Test(gate, missing_cases_are_not_verified)
     SET(is.selection, "*"); /* fewer were asked for: the report alone is whole */
     is.count = CASES - 3;
     expect(false, GG_RULE_CASES, GG_NOT_VERIFIED);
-    says(GG_RULE_CASES, "lost: 3 cases of the baseline were not measured, the first is "
+    says(GG_RULE_CASES, "lost: 3 cases of the baseline not measured, the first is "
                         "shifted-N128-s037");
 }
 
@@ -230,7 +230,7 @@ Test(gate, other_inputs_are_not_comparable)
 {
     is.cases[4].input_digest ^= 1;
     expect(false, GG_RULE_CASES, GG_NOT_VERIFIED);
-    says(GG_RULE_CASES, "not comparable: 1 cases");
+    says(GG_RULE_CASES, "not comparable: 1 case ");
     cr_assert_eq(gate.pairing.count, CASES - 1);
 }
 

@@ -88,7 +88,7 @@ says "report and baseline are the same run"
 echo "gate: lost cases"
 exits 2 gate part1.json --baseline whole.json
 rule cases "not verified"
-says "lost: 13 cases of the baseline were not measured"
+says "lost: 13 cases of the baseline not measured"
 
 echo "gate: a kernel without compensation is red"
 exits 0 $run --kernel naive --case '*-N24-*-s000' --out naive.json

@@ -71,8 +71,9 @@ with_race() { # NAME OF CFLAGS: the twins OF with the race
         join "$1" "$3" "$twins/planted/$1.o $(find "$twins/$2" -name '*.o' ! -name threads.o)"
 }
 if with_race raced O3 -O3; then all_golden raced; else no "the race cannot be built"; fi
-twin thread -O1 -g -fsanitize=thread && with_race raced-thread thread "-O1 -g -fsanitize=thread" ||
-    no "the twins cannot be built for ThreadSanitizer"
+if twin thread -O1 -g -fsanitize=thread &&
+    with_race raced-thread thread "-O1 -g -fsanitize=thread"; then ok
+else no "the twins cannot be built for ThreadSanitizer"; fi
 tiny=normal-R3-N17-D16-s000
 watched thread selftest $tiny turbo
 if grep -q 'FATAL: ThreadSanitizer' "$work/out"; then fixed="setarch $(uname -m) -R"; fi

@@ -64,7 +64,8 @@ void gg_report_annotations(const gg_run_record *run, const char *source, FILE *o
             } else left++;
         }
     if (left > 0)
-        line(&a, a.whole, title, "%d more cases of %s did not pass", left, run->suite);
+        line(&a, a.whole, title, "%d more case%s of %s did not pass", left, GG_S(left),
+             run->suite);
     if (shown == 0)
         line(&a, a.whole, title, "%d of %d cases of suite %s were run", run->count,
              run->suite_count, run->suite);

@@ -122,8 +122,9 @@ static void hero(const gg_budget *b, FILE *out)
             verdict == GG_PASSED   ? "\xe2\x9c\x93 explained"
             : verdict == GG_FAILED ? "\xe2\x9c\x97 not explained"
                                    : "? not verified");
-    gg_markup_format(out, "error budget of %s on %s, suite %s, %d cases", m->kernel,
-                     m->place.gpu[0] ? m->place.gpu : m->device, m->suite, b->case_count);
+    gg_markup_format(out, "error budget of %s on %s, suite %s, %d case%s", m->kernel,
+                     m->place.gpu[0] ? m->place.gpu : m->device, m->suite, b->case_count,
+                     GG_S(b->case_count));
     fputs("</p>\n<p class=\"soft\">", out);
     gg_markup_format(out, "%s \xc2\xb7 commit %s \xc2\xb7 %s", m->operator_name, m->commit,
                      m->place.started);

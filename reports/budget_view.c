@@ -28,10 +28,10 @@ static void lines(const gg_budget *b, gg_view *view)
     int missing = 0;
     for (int i = 0; i < b->case_count; i++) missing += b->cases[i].reason[0] != '\0';
     snprintf(view->lines[0], sizeof view->lines[0],
-             "%s  error budget of %s on %s, suite %s%s%s: %d cases, %d of them not measured",
+             "%s  error budget of %s on %s, suite %s%s%s: %d case%s, %d of them not measured",
              gg_verdict_name(gg_budget_verdict(b)), GG_CLEAN(m->kernel), GG_CLEAN(m->device),
              GG_CLEAN(m->suite), m->selection[0] ? ", only " : "", GG_CLEAN(m->selection),
-             b->case_count, missing);
+             b->case_count, GG_S(b->case_count), missing);
     snprintf(view->lines[1], sizeof view->lines[1], "%s; build %s, %s, %.1f s",
              GG_CLEAN(m->place.gpu[0] ? m->place.gpu : m->place.host_cpu),
              GG_CLEAN(m->commit), GG_CLEAN(m->place.started), m->place.seconds);

@@ -16,10 +16,13 @@ static inline const char *fuzz_file(const uint8_t *data, size_t size)
 {
     static char path[40];
     static int fd = -1;
-    if (fd < 0) fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
+    if (fd < 0) {
+        fd = memfd_create("fuzz", MFD_CLOEXEC);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    /* written over, then cut: the pages of the file before are not made anew */
+    if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size) != 0)
         __builtin_trap();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return path;
 }
 

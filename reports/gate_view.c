@@ -22,9 +22,9 @@ const char *gg_rule_name(gg_rule rule)
 
 static void identity(const gg_run_record *run, const char *what, char line[400])
 {
-    snprintf(line, 400, "%s: %s on %s, commit %s, %s, %d cases, %s", what,
+    snprintf(line, 400, "%s: %s on %s, commit %s, %s, %d case%s, %s", what,
              GG_CLEAN(run->kernel), GG_CLEAN(run->device), GG_CLEAN(run->commit),
-             GG_CLEAN(run->place.started), run->count,
+             GG_CLEAN(run->place.started), run->count, GG_S(run->count),
              run->place.gpu[0] ? GG_CLEAN(run->place.gpu) : GG_CLEAN(run->place.host_cpu));
 }
 
@@ -135,10 +135,11 @@ static void gate_view(const gg_gate *gate, gg_view *view)
 {
     memset(view, 0, sizeof *view);
     snprintf(view->lines[0], sizeof view->lines[0],
-             "%s  gate of %s on %s  %s  %d cases compared%s",
+             "%s  gate of %s on %s  %s  %d case%s compared%s",
              gg_verdict_name(gate->verdict), GG_CLEAN(gate->report->kernel),
              GG_CLEAN(gate->report->device), GG_CLEAN(gate->report->suite),
-             gate->pairing.count, gate->exact ? "  bits exact" : "");
+             gate->pairing.count, GG_S(gate->pairing.count),
+             gate->exact ? "  bits exact" : "");
     identity(gate->report, "report", view->lines[1]);
     identity(gate->baseline, "baseline", view->lines[2]);
     view->line_count = 3;
@@ -152,10 +153,10 @@ static void compare_view(const gg_run_record *a, const gg_run_record *b,
 {
     memset(view, 0, sizeof *view);
     snprintf(view->lines[0], sizeof view->lines[0],
-             "%s of %s  %d cases compared, %d only in A, %d only in B, %d with other "
+             "%s of %s  %d case%s compared, %d only in A, %d only in B, %d with other "
              "inputs",
              GG_CLEAN(b->suite), GG_CLEAN(b->operator_name), pairing->count,
-             pairing->lost.count, pairing->added.count, pairing->foreign.count);
+             GG_S(pairing->count), pairing->lost.count, pairing->added.count, pairing->foreign.count);
     identity(a, "A", view->lines[1]);
     identity(b, "B", view->lines[2]);
     view->line_count = 3;

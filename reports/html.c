@@ -166,8 +166,8 @@ static void bits_tile(const gg_page *page)
                  "promised: %s",
                  runs, 100 * gg_excluded_rate(runs), page->run->promise);
     else
-        snprintf(basis, sizeof basis, "%d cases differed within %d runs; promised: %s",
-                 repeated - identical, runs, page->run->promise);
+        snprintf(basis, sizeof basis, "%d case%s differed within %d runs; promised: %s",
+                 repeated - identical, GG_S(repeated - identical), runs, page->run->promise);
     const gg_level_row *level = worst_level(page->summary);
     bool fails = level && level->failed > 0, open = level && level->unverified > 0;
     if (equal && (fails || open)) /* they say more than a few runs in a row */
@@ -272,9 +272,9 @@ static void accuracy_figures(const gg_page *page)
         snprintf(value, sizeof value, "%.4g (%s \xc3\x97 the floor)", row->rmse,
                  FIGURE(row->ratio));
         snprintf(basis, sizeof basis,
-                 "%d cases; rms of the truth %.4g; truth certified at %lld "
+                 "%d case%s; rms of the truth %.4g; truth certified at %lld "
                  "points",
-                 row->cases, row->truth_rms, (long long)row->certified);
+                 row->cases, GG_S(row->cases), row->truth_rms, (long long)row->certified);
         quote(page, what, value, basis);
     }
 }

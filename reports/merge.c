@@ -161,7 +161,7 @@ static gg_status check_gaps(const parts *p, const gg_run_record *merged)
     gg_suite_free(&suite);
     if (!known && whole) gaps = merged->suite_count - merged->count;
     if (gaps == 0) return GG_OK;
-    return gg_fail(GG_BAD_INPUT, "%d cases of suite %s are in no part%s%s%s", gaps,
+    return gg_fail(GG_BAD_INPUT, "%d case%s of suite %s in no part%s%s%s", gaps, GG_S(gaps),
                    merged->suite, names[0] ? ":" : "", names,
                    gaps > 4 && known ? " ..." : "");
 }

@@ -97,7 +97,7 @@ Test(merge, gaps_and_duplicates)
 Test(merge, lost_cases_of_a_whole_suite)
 {
     part[2].count--;
-    refused(3, "1 cases of suite suite-that-is-gone are in no part");
+    refused(3, "1 case of suite suite-that-is-gone in no part");
 }
 
 Test(merge, mixed_runs)

@@ -20,6 +20,9 @@ gg_verdict gg_verdict_worse(gg_verdict a, gg_verdict b);
 gg_verdict gg_judge(double value, double limit);
 const char *gg_verdict_name(gg_verdict verdict); /* "passed", "failed", "not verified" */
 
+/* "%d case%s" of a number. */
+#define GG_S(count) ((count) == 1 ? "" : "s")
+
 enum { GG_MAX_CHECKS = 24, GG_MAX_FEATURES = 8, GG_MAX_LEVELS = 8, GG_MAX_DEVICES = 64 };
 
 /* One check of one output of one case. It passed when value <= limit. */

@@ -20,7 +20,7 @@ command -v clang >/dev/null || apt-get install -y -q clang >/dev/null 2>&1 ||
 flags="-O1 -g" found=$fuzz/corpus
 if [ -n "${FUZZ_RUNS:-}" ]; then
     fuzz=$build/fuzz_runs flags="-O2 -g -fno-sanitize-coverage=trace-cmp"
-    export ASAN_OPTIONS="${ASAN_OPTIONS:-malloc_context_size=2:quarantine_size_mb=4}"
+    export ASAN_OPTIONS="malloc_context_size=0:quarantine_size_mb=1:max_malloc_fill_size=0"
 fi
 fast() { make CC=clang FUZZ=1 CUDA=0 BUILD="$fuzz" CFLAGS="$flags" "$@"; }
 fast fuzzers >/dev/null || exit 1
@@ -82,8 +82,12 @@ one() {
     corpus=$fuzz/corpus/$3$1
     mkdir -p "$corpus" "$fuzz/words/$(dirname "$name")" "$(dirname "$log")" "$found/$name"
     words "$name"
+    # no longer than its seeds: longer inputs are slower, and reach no more
+    longest=$(cat "$fuzz/seeds/$name"/* | wc -c)
+    [ "$longest" -gt 4000 ] || longest=4000
+    [ "$longest" -lt 16000 ] || longest=16000
     "$program" "$corpus" "$fuzz/seeds/$name" ${FUZZ_RUNS:+"$found/$name"} \
-        -dict="$fuzz/words/$name" -max_len=24000 -timeout=20 -rss_limit_mb=3000 \
+        -dict="$fuzz/words/$name" -max_len=$longest -timeout=20 -rss_limit_mb=3000 \
         -print_final_stats=1 -artifact_prefix="$fuzz/log/$3" \
         -max_total_time="$4" ${FUZZ_RUNS:+-max_total_time=0 -runs=$FUZZ_RUNS} >"$log.log" 2>&1
     echo $? >"$log.exit"
