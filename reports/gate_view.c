@@ -156,7 +156,8 @@ static void compare_view(const gg_run_record *a, const gg_run_record *b,
              "%s of %s  %d case%s compared, %d only in A, %d only in B, %d with other "
              "inputs",
              GG_CLEAN(b->suite), GG_CLEAN(b->operator_name), pairing->count,
-             GG_S(pairing->count), pairing->lost.count, pairing->added.count, pairing->foreign.count);
+             GG_S(pairing->count), pairing->lost.count, pairing->added.count,
+             pairing->foreign.count);
     identity(a, "A", view->lines[1]);
     identity(b, "B", view->lines[2]);
     view->line_count = 3;
