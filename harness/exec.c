@@ -79,20 +79,34 @@ static gg_status judge_ending(gg_exec *e, const gg_process_answer *a)
                    "error TEXT", a->line);
 }
 
+static gg_status start(gg_exec *e, const char *folder)
+{
+    GG_TRY(gg_process_start(&e->process, e->text, folder, e->place.log));
+    gg_warden_watch(&e->place.warden, e->process.pid);
+    return GG_OK;
+}
+
 /* A served process that said something else than a proper line is not asked again. */
-static gg_status call(gg_exec *e, const char *folder)
+static gg_status ask(gg_exec *e, const char *folder)
 {
     gg_process_answer answer;
     double patience = (double)e->outside.timeout;
     if (!e->serves) {
-        GG_TRY(gg_process_start(&e->process, e->text, folder, e->place.log));
+        GG_TRY(start(e, folder));
         gg_process_wait(&e->process, patience, &answer);
         return judge_ending(e, &answer);
     }
-    if (e->process.pid == 0) GG_TRY(gg_process_start(&e->process, e->text, NULL, e->place.log));
+    if (e->process.pid == 0) GG_TRY(start(e, NULL));
     gg_process_ask(&e->process, folder, patience, &answer);
     gg_status status = judge_ending(e, &answer);
     if (status == GG_KERNEL_FAULT) gg_process_end(&e->process);
+    return status;
+}
+
+static gg_status call(gg_exec *e, const char *folder)
+{
+    gg_status status = ask(e, folder);
+    if (e->process.pid == 0) gg_warden_watch(&e->place.warden, 0);
     return status;
 }
 

@@ -109,7 +109,9 @@ static gg_status make_root(gg_exec_place *place, const gg_trial *t)
     snprintf(place->log, sizeof place->log, "%s/log", place->root);
     place->lock = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (place->lock >= 0) (void)flock(place->lock, LOCK_EX | LOCK_NB);
-    return GG_OK;
+    gg_status status = gg_warden_start(&place->warden, place->root);
+    if (status != GG_OK) gg_exec_place_close(place);
+    return status;
 }
 
 /* "o:BF16 dq:BF16": what the command is to write. */
@@ -194,6 +196,7 @@ void gg_exec_place_close(gg_exec_place *place)
     remove_tree(place->root, 0);
     if (place->lock >= 0) close(place->lock);
     place->root[0] = '\0';
+    gg_warden_end(&place->warden);
 }
 
 size_t gg_exec_place_log(const gg_exec_place *place, char *text, size_t size)

@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "harness/exec_warden.h"
 #include "harness/trial.h"
 
 enum { GG_EXEC_FOLDER = 512, GG_EXEC_DECLINES = 77 };
@@ -20,6 +21,7 @@ typedef struct gg_exec_place {
     bool written;              /* the inputs are there, with this digest, and untouched: */
     uint64_t digest;
     struct stat inputs;
+    gg_warden warden;          /* removes the folder should this process die */
 } gg_exec_place;
 
 /* Makes the folder when there is none, and writes the trial's inputs unless the same ones

@@ -69,5 +69,34 @@ echo "$kills kills, $early before the journal, $grown after more cases; $reports
     "$cases cases are those of an undisturbed run"
 [ $grown -gt 1 ] || no "no kill came between two cases"
 [ $kills -ge $((wanted / 2)) ] || no "only $kills kills came in time"
+
+echo "a run that is killed leaves no command of the user's behind, and no folder in memory"
+cat >hangs <<'END'
+#!/bin/sh
+sleep 321 &
+echo "$! $1" >where.new
+mv where.new where
+wait
+END
+chmod +x hangs
+for signal in TERM HUP KILL; do
+    rm -f where
+    $gradgate run --suite linear60 --kernel "exec:$work/hangs" --limits-of plain --certify 0 \
+        --out hangs-$signal.json >out 2>err &
+    pid=$!
+    for try in 1 2 3 4 5 6 7 8 9 10; do [ -e where ] && break; sleep 0.3; done
+    read -r sleeper folder 2>/dev/null <where || no "the command is not called: $(cat err)"
+    [ -e "$folder/in.safetensors" ] || no "no inputs in '$folder'"
+    kill -$signal $pid
+    wait $pid 2>/dev/null
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        [ -e "${folder%/*}" ] || break
+        sleep 0.2
+    done
+    state=$(awk '{ print $3 }' "/proc/$sleeper/stat" 2>/dev/null)
+    if [ -e "${folder%/*}" ]; then no "SIG$signal leaves ${folder%/*}"
+    elif [ -n "$state" ] && [ "$state" != Z ]; then no "SIG$signal leaves process $sleeper"
+    else ok; fi
+done
 cd "$here" || exit 2
-conclude 3
+conclude 6
