@@ -37,6 +37,7 @@ static gg_status parse(int argc, char **argv, gg_bench_options *o)
     if (optind < argc)
         return gg_fail(GG_BAD_INPUT, "'%s' is not an option of bench: see 'gradgate help'",
                        argv[optind]);
+    GG_TRY(gg_distinct_files((const char *const[]){o->out, o->markdown}, 2));
     if (o->suite == NULL)
         return gg_fail(GG_BAD_INPUT, "bench needs --suite: see 'gradgate list suites'");
     if (o->kernels == NULL)

@@ -90,6 +90,8 @@ static int make_budget(int argc, char **argv)
     request r = {.budget = {.device = "host"}};
     gg_budget budget = {.case_count = 0};
     gg_status status = parse(argc, argv, &r);
+    const char *const files[] = {r.out, r.markdown, r.html};
+    if (status == GG_OK) status = gg_distinct_files(files, 3);
     if (status == GG_OK) status = check_place(r.out);
     if (status == GG_OK) status = check_place(r.markdown);
     if (status == GG_OK) status = check_place(r.html);

@@ -54,6 +54,7 @@ static gg_status parse_gate(int argc, char **argv, gate_options *o)
     if (optind != argc - 1)
         return gg_fail(GG_BAD_INPUT, "gate takes one REPORT, not %d", argc - optind);
     o->report = argv[optind];
+    GG_TRY(gg_distinct_files((const char *const[]){o->json, o->markdown, o->junit}, 3));
     if (o->baseline == NULL) return gg_fail(GG_BAD_INPUT, "gate needs --baseline REPORT");
     return GG_OK;
 }

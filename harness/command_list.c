@@ -168,6 +168,10 @@ static int list(int argc, char **argv)
         if (c == '?') return gg_complain(GG_BAD_INPUT);
         path = optarg;
     }
+    if (argc - optind > 1) {
+        gg_fail(GG_BAD_INPUT, "list shows one thing at a time, not %d", argc - optind);
+        return gg_complain(GG_BAD_INPUT);
+    }
     if (argc - optind == 1) what = argv[optind];
     if (path != NULL) return list_plugin(what, path);
     if (strcmp(what, "operators") == 0) list_operators();

@@ -105,6 +105,7 @@ static gg_status parse_report(int argc, char **argv, report_options *o)
         default: return GG_BAD_INPUT;
         }
     }
+    GG_TRY(gg_distinct_files((const char *const[]){o->markdown, o->junit, o->html}, 3));
     if (o->budget != NULL && o->html == NULL)
         return gg_fail(GG_BAD_INPUT, "--budget needs --html: it is shown in the page");
     return GG_OK;

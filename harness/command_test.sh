@@ -194,6 +194,24 @@ refuses 3 "not of" report once.json --beside "$here/reports/h200/linear60-plain.
 refuses 3 "two suites" report "$paper-turbo.json.gz" --beside "$here/reports/h200/families600-turbo.json.gz"
 exits 0 list claims
 if [ "$(grep -c ' turbo ' "$work/out")" -ge 3 ]; then ok; else no "list claims"; fi
+echo "slips of the hand are named"
+refuses 3 "hold two things" report once.json --html x --junit x
+refuses 3 "hold two things" gate once.json --baseline once.json --json x --markdown x
+refuses 3 "hold two things" bench --suite probes --kernel turbo --out x --markdown x
+refuses 3 "hold two things" budget --suite smoke600 --kernel turbo --out x --html x
+refuses 3 "not ' 5'" $run --suite smoke600 --repeats ' 5'
+refuses 3 "not '-'" $run --suite smoke600 --case '*-N24-*-s000' --out -
+refuses 3 "must follow exec: or serve:" run --suite smoke600 --kernel serve:
+refuses 3 "one thing at a time" list kernels suites
+refuses 3 "is a gradgate-bench-1, not a report" report "$here/reports/h200/bench.json"
+refuses 3 "is a self-test's, not a report" report "$here/reports/h200/selftest.json"
+refuses 3 "is a suite, not a report" report "$here/cases/suites/smoke600.json"
+exits 0 -h
+exits 0 report -h
+exits 0 $run --suite smoke600 --case '*-N24-*-s001' --out other.json
+refuses 3 "name a new FILE first" merge other.json once.json
+exits 0 merge again.json once.json
+exits 0 merge again.json once.json
 echo "evidence is not written over, and files are tried before hours of work"
 cp "$work/once.json" "$work/kept.json"
 gzip -k "$work/kept.json"

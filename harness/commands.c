@@ -31,10 +31,22 @@ gg_status gg_parse_int(const char *option, const char *text, int low, int high, 
     char *end;
     errno = 0;
     long number = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || number < low || number > high)
+    bool begins = (text[0] >= '0' && text[0] <= '9') || text[0] == '-';
+    if (errno != 0 || !begins || end == text || *end != '\0' || number < low || number > high)
         return gg_fail(GG_BAD_INPUT, "--%s takes a whole number from %d to %d, not '%s'",
                        option, low, high, text);
     *value = (int)number;
+    return GG_OK;
+}
+
+gg_status gg_distinct_files(const char *const *paths, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++)
+            if (paths[i] != NULL && paths[j] != NULL && strcmp(paths[i], paths[j]) == 0 &&
+                strncmp(paths[i], "/dev/", 5) != 0)
+                return gg_fail(GG_BAD_INPUT, "'%s' is to hold two things: name two files",
+                               paths[i]);
     return GG_OK;
 }
 

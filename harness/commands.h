@@ -26,6 +26,9 @@ int gg_verdict_exit(gg_verdict verdict);
 /* A whole number in [low, high], the whole text; GG_BAD_INPUT names the option. */
 gg_status gg_parse_int(const char *option, const char *text, int low, int high, int *value);
 
+/* GG_BAD_INPUT when two of the output files (NULL: not asked for) are one. */
+gg_status gg_distinct_files(const char *const *paths, int count);
+
 /* The value of --annotations: "github" alone. */
 gg_status gg_parse_annotations(const char *text, bool *wanted);
 

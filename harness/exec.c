@@ -145,7 +145,8 @@ static gg_status find_program(const char *command)
     char word[512], path[1024];
     size_t length = strcspn(command, " ");
     const char *folders = getenv("PATH");
-    if (length == 0) return gg_fail(GG_BAD_INPUT, "--kernel exec: names no command");
+    if (length == 0)
+        return gg_fail(GG_BAD_INPUT, "--kernel: a command must follow exec: or serve:");
     if (length >= sizeof word || command[strcspn(command, "\"'$`\\=(){};&|<>*?~#!")] != '\0')
         return GG_OK; /* the shell's business */
     snprintf(word, sizeof word, "%.*s", (int)length, command);

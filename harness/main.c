@@ -31,7 +31,7 @@ static void print_version(void)
 static bool asks_help(int argc, char **argv)
 {
     for (int i = 2; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0) return true;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
     return false;
 }
 
@@ -39,7 +39,8 @@ static bool asks_help(int argc, char **argv)
 static int obey(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    const gg_command *command = gg_command_find(strcmp(name, "--help") == 0 ? "help" : name);
+    bool help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    const gg_command *command = gg_command_find(help ? "help" : name);
     if (strcmp(name, "--version") == 0) {
         print_version();
         return GG_EXIT_PASSED;

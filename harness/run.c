@@ -116,6 +116,8 @@ static gg_status run_cases(const doer *who, int *chosen, int count, gg_journal *
 static gg_status check_out(const char *out)
 {
     struct stat there;
+    if (out != NULL && strcmp(out, "-") == 0)
+        return gg_fail(GG_BAD_INPUT, "--out names a file, not '-': /dev/stdout is standard output");
     if (out == NULL ||
         (out[0] != '\0' && !gg_file_is_lost_link(out) &&
          (stat(out, &there) != 0 || S_ISREG(there.st_mode))))

@@ -178,6 +178,20 @@ static gg_status read_place(gg_json_in *in, const cJSON *environment, gg_place *
     return GG_OK;
 }
 
+/* What this program writes besides reports of a run. */
+static gg_status refuse_other_kinds(gg_json_in *in, const cJSON *document)
+{
+    const cJSON *schema = gg_in_get(document, "schema");
+    if (cJSON_IsString(schema) && strncmp(schema->valuestring, "gradgate-", 9) == 0)
+        return gg_in_refuse(in, "is a %.40s, not a report of a run ('run --out')",
+                            schema->valuestring);
+    if (gg_in_get(document, "gradgate_selftest") != NULL)
+        return gg_in_refuse(in, "is a self-test's, not a report of a run ('run --out')");
+    if (gg_in_get(document, "gradgate_suite") != NULL)
+        return gg_in_refuse(in, "is a suite, not a report: run it with 'run --suite'");
+    return GG_OK;
+}
+
 static gg_status read_document(gg_json_in *in, const cJSON *document,
                                gg_run_record *run)
 {
@@ -186,6 +200,7 @@ static gg_status read_document(gg_json_in *in, const cJSON *document,
     static const char *const keys[] = {"tool",  "summary", "environment",
                                        "extra", "tests",   NULL};
     static const char *const tool_keys[] = {"name", "version", NULL};
+    GG_TRY(refuse_other_kinds(in, document));
     GG_TRY(gg_in_keys(in, document, root_keys));
     GG_TRY(gg_in_constant(in, document, "reportFormat", "CTRF"));
     GG_TRY(gg_in_constant(in, document, "specVersion", GG_CTRF_VERSION));
