@@ -64,7 +64,7 @@ says 2 "states no limit" run --suite linear60 --case 'canary-M7-N1-K5-*' --out r
     --kernel 'serve:python3 linear.py'
 refuses 3 "there is no program 'nosuch'" $one --kernel 'exec:nosuch'
 refuses 3 "./linear.py cannot be run" $one --kernel 'serve:./linear.py'
-refuses 3 "names no command" $one --kernel 'exec: '
+refuses 3 "a command must follow" $one --kernel 'exec: '
 refuses 3 "is timed by a script" bench --suite linear60 --kernel exec:true
 
 echo "a command that breaks is one failed case"
