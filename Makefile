@@ -49,8 +49,7 @@ HOST_FLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=
     -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 endif
 
-FOLDERS := reference cases kernels kernels/arithmetic kernels/triangle_attention \
-    kernels/linear reports harness
+FOLDERS := reference cases kernels $(patsubst %/,%,$(wildcard kernels/*/)) reports harness
 SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
 TESTS := $(filter %_test.c,$(SOURCES))
 FUZZERS := $(filter %_fuzz.c,$(SOURCES))

@@ -36,6 +36,15 @@ breach "kernels/ includes the harness side" \
     "$(grep -rnE '#include "(reference|cases|reports|harness)/' kernels)"
 breach "harness/ names an operator" \
     "$(grep -nE 'triangle|attention|linear' harness/*.[ch] harness/*.cu | grep -v _test)"
+# What a README names in backquotes must be there: from the top, or from its own folder.
+for readme in $(git ls-files '*README.md'); do
+    for name in $(grep -oE '`[a-z0-9_./-]+/?[a-z0-9_.-]+`' "$readme" | tr -d '`' |
+        grep -E '^[a-z0-9].*\.(c|h|cu|cuh|sh|py|json|md|mk|yml|sbatch|supp)$' | sort -u); do
+        [ -e "$name" ] || [ -e "$(dirname "$readme")/$name" ] ||
+            [ -n "$(git ls-files "*/$(basename "$name")")" ] ||
+            breach "$readme names what is not there" "$name"
+    done
+done
 breach "file over 500 lines" "$(wc -l $sources | awk '$1 > 500 && $2 != "total"')"
 }
 [ "$bad" -eq 0 ] && echo "style: clean"
