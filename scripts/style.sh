@@ -12,7 +12,7 @@ breach() {
     printf '%s\n%s\n' "$1:" "$2" | head -12
     bad=1
 }
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086,SC2016
 {
 breach "line over 100 columns" "$(grep -nE '^.{101,}' $sources)"
 breach "tab" "$(grep -nP '\t' $sources)"
