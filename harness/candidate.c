@@ -106,8 +106,8 @@ static gg_status find_built_in(const char *name, const gg_operator *op, DLDevice
         return gg_candidate_take(kernel, "this program", candidate);
     }
     list_known(op, (int)device, known, sizeof known);
-    return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: choose one of%s",
-                   op->name, name, known);
+    return gg_fail(GG_BAD_INPUT, "operator %s has no kernel '%s' on this device: choose one of%s, "
+                   "or a file as ./mine.so", op->name, name, known);
 }
 
 /* "mutant:s_bf16": a planted fault of the self-test, to be looked at like any kernel. */

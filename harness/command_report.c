@@ -41,8 +41,9 @@ typedef struct page {
 static gg_status markdown_file(const void *context, FILE *file)
 {
     const page *p = context;
+    const gg_view_context shown = {p->beside, p->beside_count, NULL};
     gg_view view;
-    GG_TRY(gg_view_make(p->run, p->beside, p->beside_count, &view));
+    GG_TRY(gg_view_make(p->run, &shown, &view));
     gg_status status = gg_view_markdown(&view, file);
     gg_view_free(&view);
     return status;
@@ -50,8 +51,9 @@ static gg_status markdown_file(const void *context, FILE *file)
 
 static gg_status print_table(const page *p)
 {
+    const gg_view_context shown = {p->beside, p->beside_count, NULL};
     gg_view view;
-    GG_TRY(gg_view_make(p->run, p->beside, p->beside_count, &view));
+    GG_TRY(gg_view_make(p->run, &shown, &view));
     gg_status status = gg_view_table(&view, stdout, gg_terminal_width());
     gg_view_free(&view);
     return status;

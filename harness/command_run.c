@@ -9,7 +9,7 @@
 #include "harness/levels.h"
 #include "harness/ranks.h"
 #include "harness/serve.h"
-#include "reports/report.h"
+#include "reports/view.h"
 
 static const gg_option options[] = {
     GG_OPTION_SUITE,
@@ -110,6 +110,39 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
     return check(o);
 }
 
+/* Appends " --option value" as one word of a shell, where there is room for all of it. */
+static void add_given(char *given, size_t size, const char *option, const char *value)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./:,+@%=-";
+    size_t used = strlen(given), start = used;
+    if (value == NULL) return;
+    bool quoted = value[strspn(value, plain)] != '\0' || value[0] == '\0';
+    used += (size_t)snprintf(given + used, size - used, "%s--%s %s", used ? " " : "", option,
+                             quoted ? "'" : "");
+    for (const char *c = value; *c != '\0' && used + 8 < size; c++)
+        used += (size_t)snprintf(given + used, size - used, quoted && *c == '\'' ? "'\\''" : "%c",
+                                 *c);
+    if (used + 8 >= size) given[start] = '\0';
+    else if (quoted) snprintf(given + used, size - used, "'");
+}
+
+/* How to ask for a case of this run: names as they were typed, which a report does not hold. */
+static gg_status print_table(const gg_run_options *o, const gg_run_record *run)
+{
+    char given[600] = "";
+    const gg_view_context context = {.given = o->suite != NULL ? given : NULL};
+    gg_view view;
+    add_given(given, sizeof given, "suite", o->suite);
+    add_given(given, sizeof given, "kernel", o->kernel);
+    add_given(given, sizeof given, "device", run->device);
+    add_given(given, sizeof given, "limits-of", o->limits_of);
+    GG_TRY(gg_view_make(run, &context, &view));
+    gg_status status = gg_view_table(&view, stdout, gg_terminal_width());
+    gg_view_free(&view);
+    return status;
+}
+
 static int run_and_print(const gg_run_options *o)
 {
     gg_run_record run;
@@ -118,7 +151,7 @@ static int run_and_print(const gg_run_options *o)
         gg_run_free(&run);
         return gg_complain(status);
     }
-    status = gg_report_table(&run, stdout, gg_terminal_width());
+    status = print_table(o, &run);
     printf("report: %s\n", o->out);
     int code = gg_verdict_exit(gg_run_verdict(&run));
     gg_run_free(&run);

@@ -49,6 +49,18 @@ if grep -q 'plain loops' "$work/out"; then ok; else no "list kernels does not sh
 exits 0 list limits --kernel ./mine.so
 exits 0 bench --suite linear60 --case 'normal-M17-N64-K15-s000' --kernel plain,./mine.so --reps 3
 
+echo "the table's last line is a command that can be run, whatever the names"
+plant tail 's|t < terms; t++|t < terms / 16 * 16; t++|'
+cp "$work/tail.so" "$work/it's a \$tail.so"
+exits 1 run --suite linear60 --case 'normal-M17-N3-K15-s000' --kernel "./it's a \$tail.so" \
+    --out r.json
+why=$(sed -n 's/^ *why: gradgate //p' "$work/out")
+(cd "$work" && eval "\"\$gradgate\" $why" >explained 2>err)
+code=$?
+if [ $code -eq 1 ] && grep -q 'sum over' "$work/explained"; then ok; else
+    no "'gradgate $why' exits $code: $(cat "$work/err")"
+fi
+
 echo "a shared object that is refused"
 refuses 3 "there is no such file" $on ./none.so
 echo text >"$work/text.so"

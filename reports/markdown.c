@@ -73,7 +73,7 @@ gg_status gg_view_markdown(const gg_view *view, FILE *out)
 gg_status gg_report_markdown(const gg_run_record *run, FILE *out)
 {
     gg_view view;
-    GG_TRY(gg_view_make(run, NULL, 0, &view));
+    GG_TRY(gg_view_make(run, NULL, &view));
     gg_status status = gg_view_markdown(&view, out);
     gg_view_free(&view);
     return status;

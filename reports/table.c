@@ -89,7 +89,7 @@ gg_status gg_view_table(const gg_view *view, FILE *out, int width)
 gg_status gg_report_table(const gg_run_record *run, FILE *out, int width)
 {
     gg_view view;
-    GG_TRY(gg_view_make(run, NULL, 0, &view));
+    GG_TRY(gg_view_make(run, NULL, &view));
     gg_status status = gg_view_table(&view, out, width);
     gg_view_free(&view);
     return status;

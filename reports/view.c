@@ -349,7 +349,7 @@ static void shapes(const gg_run_record *run, const gg_summary *summary, gg_view 
                  "%d more shapes: results.extra.summary.shapes of the report", hidden);
 }
 
-static void failures(const gg_run_record *run, gg_view *view)
+static void failures(const gg_run_record *run, const char *given, gg_view *view)
 {
     int count = run->count - gg_run_count(run, GG_PASSED), shown = 0;
     if (!count) return;
@@ -367,23 +367,29 @@ static void failures(const gg_run_record *run, gg_view *view)
                 c->reason[0] ? CLEAN(c->reason) : "no reason given");
             shown++;
         }
-    char more[64] = "";
+    char more[64] = "", how[600];
+    snprintf(how, sizeof how, "--suite %s --kernel %s --device %s", CLEAN(run->suite),
+             CLEAN(run->kernel), CLEAN(run->device));
+    if (given != NULL) gg_clean(given, how, sizeof how);
     if (count > shown) snprintf(more, sizeof more, "; %d more are in the report",
                                 count - shown);
-    snprintf(grid->note, sizeof grid->note,
-             "why: gradgate case %s --suite %s --kernel %s --device %s --why%s",
-             CLEAN(first ? first : ""), CLEAN(run->suite), CLEAN(run->kernel),
-             CLEAN(run->device), more);
+    if (strcmp(run->suite, "inputs") == 0) /* run --inputs: they are in no suite */
+        snprintf(grid->note, sizeof grid->note, "%s", more[0] ? more + 2 : "");
+    else
+        snprintf(grid->note, sizeof grid->note, "why: gradgate case %s %s --why%s",
+             CLEAN(first ? first : ""), how, more);
 }
 
-gg_status gg_view_make(const gg_run_record *run, const gg_run_record *beside,
-                       int beside_count, gg_view *view)
+gg_status gg_view_make(const gg_run_record *run, const gg_view_context *context, gg_view *view)
 {
+    static const gg_view_context nothing = {.given = NULL};
+    if (context == NULL) context = &nothing;
     memset(view, 0, sizeof *view);
     gg_summary summary;
     gg_claims claims;
     GG_TRY(gg_summary_make(run, &summary));
-    gg_status status = gg_claims_make(run, &summary, beside, beside_count, &claims);
+    gg_status status = gg_claims_make(run, &summary, context->beside,
+                                      context->beside_count, &claims);
     if (status == GG_OK) {
         identity(run, view);
         accuracy(run, &summary, view);
@@ -392,7 +398,7 @@ gg_status gg_view_make(const gg_run_record *run, const gg_run_record *beside,
         ablation(run, &summary, view);
         shapes(run, &summary, view);
         gg_view_claims(&claims, view);
-        failures(run, view);
+        failures(run, context->given, view);
         gg_claims_free(&claims);
     }
     gg_summary_free(&summary);

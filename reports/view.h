@@ -18,7 +18,7 @@ enum {
 /* Rows of cells; row 0 is the head. Cells stand in one text, parted by tabs. */
 typedef struct gg_grid {
     char title[160];
-    char note[320];   /* below the grid, "" for none */
+    char note[800];   /* below the grid, "" for none */
     char **rows;
     int count, room;
     int left;         /* that many first columns are text, the others numbers */
@@ -32,9 +32,15 @@ typedef struct gg_view {
     int grid_count;
 } gg_view;
 
-/* `beside`: reports of other kernels, for claims that compare (reports/claims.h). */
-gg_status gg_view_make(const gg_run_record *run, const gg_run_record *beside,
-                       int beside_count, gg_view *view);
+/* What a report does not hold itself; NULL: nothing of it. */
+typedef struct gg_view_context {
+    const gg_run_record *beside; /* of other kernels, for claims that compare (claims.h) */
+    int beside_count;
+    const char *given; /* suite, kernel and device as options of a shell; NULL: their names */
+} gg_view_context;
+
+gg_status gg_view_make(const gg_run_record *run, const gg_view_context *context,
+                       gg_view *view);
 void gg_view_free(gg_view *view);
 
 /* The two renderings. `width` of the terminal, 0 when not one. GG_NO_MEMORY: a grid was
