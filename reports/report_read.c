@@ -23,7 +23,7 @@ static gg_status on_test(void *context, int index, const char *text, size_t leng
     arrival *a = context;
     gg_run_record *run = a->run;
     if (run->count == a->room) {
-        int room = a->room ? 2 * a->room : 64;
+        int room = a->room ? 2 * a->room : 2; /* a record is large */
         gg_case_record *cases = NULL;
         if (room > a->room) cases = realloc(run->cases, (size_t)room * sizeof *cases);
         if (!cases)
