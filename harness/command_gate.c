@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/commands.h"
-#include "harness/gate.h"
+#include "harness/gate_speed.h"
 #include "harness/source.h"
 #include "reports/annotations.h"
 #include "reports/file_out.h"
@@ -18,12 +18,16 @@ static gg_status markdown_file(const void *context, FILE *file)
 
 typedef struct gate_options {
     const char *report, *baseline, *json, *markdown, *junit, *commit, *source;
+    const char *bench, *bench_baseline, *against;
     bool exact, annotations;
 } gate_options;
 
 static const gg_option gate_table[] = {
     {"baseline", 'b', "REPORT", "the report to be kept up with"},
     {"bits", 'x', "exact", "a changed bit fails (without: it is announced)"},
+    {"bench", 's', "FILE", "of the report's build ('gradgate bench --out'): judge speed, memory"},
+    {"bench-baseline", 'S', "FILE", "of the baseline's build"},
+    {"against", 'g', "KERNEL", "speed relative to this kernel (default: all others timed)"},
     {"commit", 'c', "COMMIT", "the report must be of this commit"},
     {"json", 'j', "FILE", "the outcome for programs"},
     {"markdown", 'm', "FILE", "the outcome for people"},
@@ -38,6 +42,9 @@ static gg_status parse_gate(int argc, char **argv, gate_options *o)
         switch (c) {
         case 'b': o->baseline = optarg; break;
         case 'c': o->commit = optarg; break;
+        case 's': o->bench = optarg; break;
+        case 'S': o->bench_baseline = optarg; break;
+        case 'g': o->against = optarg; break;
         case 'j': o->json = optarg; break;
         case 'm': o->markdown = optarg; break;
         case 'u': o->junit = optarg; break;
@@ -56,7 +63,27 @@ static gg_status parse_gate(int argc, char **argv, gate_options *o)
     o->report = argv[optind];
     GG_TRY(gg_distinct_files((const char *const[]){o->json, o->markdown, o->junit}, 3));
     if (o->baseline == NULL) return gg_fail(GG_BAD_INPUT, "gate needs --baseline REPORT");
+    if ((o->bench == NULL) != (o->bench_baseline == NULL))
+        return gg_fail(GG_BAD_INPUT, "--bench and --bench-baseline go together: name both files");
+    if (o->against != NULL && o->bench == NULL)
+        return gg_fail(GG_BAD_INPUT, "--against needs --bench and --bench-baseline");
     return GG_OK;
+}
+
+/* The rules of speed and memory, where benches were given. */
+static gg_status judge_benches(const gate_options *o, gg_gate *gate)
+{
+    gg_timings was = {.count = 0}, is = {.count = 0};
+    if (o->bench == NULL) return GG_OK;
+    gg_status status = gg_timings_read(o->bench_baseline, &was);
+    if (status == GG_OK) status = gg_timings_read(o->bench, &is);
+    if (status == GG_OK && strcmp(is.operator_name, gate->report->operator_name) != 0)
+        status = gg_fail(GG_BAD_INPUT, "%s times kernels of %s, the report is of %s", o->bench,
+                         is.operator_name, gate->report->operator_name);
+    if (status == GG_OK) gg_gate_speed(gate, &was, &is, o->against);
+    gg_timings_free(&was);
+    gg_timings_free(&is);
+    return status;
 }
 
 static gg_status write_gate(const gate_options *o, const gg_gate *gate)
@@ -82,6 +109,7 @@ static int judge_report(int argc, char **argv)
     if (status == GG_OK) status = gg_report_read(o.report, &report);
     if (status == GG_OK) status = gg_report_read(o.baseline, &baseline);
     if (status == GG_OK) status = gg_gate_make(&baseline, &report, o.exact, o.commit, gate);
+    if (status == GG_OK) status = judge_benches(&o, gate);
     int code = GG_EXIT_NOT_VERIFIED;
     char source[256];
     if (status == GG_OK) {
@@ -108,7 +136,11 @@ const gg_command gg_command_gate = {
         "Paired by case: a loss of RMSE of 5 % in an output and family is caught and noise is\n"
         "not; determinism, compensation and class of precision must be kept; changed bits are\n"
         "announced. A report of a stale or unclean build, or one that lacks cases of the\n"
-        "baseline, is not verified.\n",
+        "baseline, is not verified.\n"
+        "\n"
+        "With benches of the two builds, speed is judged relative to the other kernels of the\n"
+        "same run: 5 % slower fails, and so do 5 % more memory and a speed-up that was bought\n"
+        "with precision.\n",
     .run = judge_report,
 };
 

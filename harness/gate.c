@@ -54,7 +54,7 @@ static void judge_source(gg_gate *gate, const gg_run_record *run, const char *wh
 }
 
 /* Whether one is the beginning of the other; 7 digits at least, as git abbreviates. */
-static bool same_commit(const char *a, const char *b)
+bool gg_gate_same_commit(const char *a, const char *b)
 {
     size_t x = strlen(a), y = strlen(b), least = x < y ? x : y;
     return least >= 7 && strncmp(a, b, least) == 0;
@@ -75,7 +75,7 @@ static void judge_build(gg_gate *gate, const char *commit)
     gate->rules[GG_RULE_BUILD].compared = 2;
     judge_source(gate, is, "report");
     judge_source(gate, was, "baseline");
-    if (commit != NULL && !same_commit(is->commit, commit))
+    if (commit != NULL && !gg_gate_same_commit(is->commit, commit))
         gg_gate_find(gate, GG_RULE_BUILD, GG_NOT_VERIFIED, NULL,
                      "stale: the report is of commit %s, not of %s: build and run again",
                      is->commit, commit);
@@ -215,8 +215,9 @@ gg_status gg_gate_make(const gg_run_record *baseline, const gg_run_record *repor
     gate->baseline = baseline;
     gate->report = report;
     gate->exact = exact;
+    gate->rule_count = GG_RULE_SPEED;
     GG_TRY(gg_pairing_make(baseline, report, &gate->pairing));
-    for (int r = 0; r < GG_RULES; r++) gate->rules[r].verdict = GG_PASSED;
+    for (int r = 0; r < gate->rule_count; r++) gate->rules[r].verdict = GG_PASSED;
     judge_limits(gate);
     judge_build(gate, commit);
     judge_cases(gate);
@@ -226,7 +227,7 @@ gg_status gg_gate_make(const gg_run_record *baseline, const gg_run_record *repor
     gg_gate_judge_compensation(gate);
     gg_gate_judge_precision(gate);
     gate->verdict = GG_PASSED;
-    for (int r = 0; r < GG_RULES; r++)
+    for (int r = 0; r < gate->rule_count; r++)
         gate->verdict = gg_verdict_worse(gate->verdict, gate->rules[r].verdict);
     return GG_OK;
 }

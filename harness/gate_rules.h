@@ -10,6 +10,9 @@
 void gg_gate_find(gg_gate *gate, gg_rule rule, gg_verdict verdict, const gg_pair_row *row,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Whether one commit is the beginning of the other, with 7 digits at least. */
+bool gg_gate_same_commit(const char *a, const char *b);
+
 void gg_gate_judge_rmse(gg_gate *gate);
 void gg_gate_judge_determinism(gg_gate *gate);
 void gg_gate_judge_bits(gg_gate *gate);

@@ -72,18 +72,58 @@ rule compensation passed; rule precision passed; rule limits passed
 if grep -q '"schema": "gradgate-gate-1"' "$work/g.json" && grep -q '^# ' "$work/g.md"; then ok
 else no "the gate's files"; fi
 schema=$(cd "$(dirname "$0")/../reports/schema" && pwd)/gradgate-gate-1.schema.json
-for python in python3 /usr/bin/python3; do
-    "$python" -c 'import jsonschema' 2>/dev/null || continue
-    if "$python" -c 'import json, jsonschema, sys
+validate() { # g.json
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import jsonschema' 2>/dev/null || continue
+        if "$python" -c 'import json, jsonschema, sys
 jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' \
-        "$schema" "$work/g.json" 2>"$work/err"
-    then ok; else no "g.json breaks its schema: $(tail -3 "$work/err")"; fi
-    break
-done
+            "$schema" "$work/g.json" 2>"$work/err"
+        then ok; else no "g.json breaks its schema: $(tail -3 "$work/err")"; fi
+        break
+    done
+}
+validate
 exits 2 gate merged.json --baseline whole.json --commit 000000000000
 says "stale: the report is of commit"
 exits 2 gate merged.json --baseline merged.json
 says "report and baseline are the same run"
+
+echo "gate: speed and memory, from benches"
+exits 0 bench --suite smoke600 --case 'normal-N24-D16-s000' --kernel turbo,recompute --reps 5 \
+    --out bench.json
+# bench FACTOR BYTES: bench.new.json, with 1 ms for all but turbo and FACTOR for it: a clock
+# of this machine would be noise.
+bench() {
+    python3 -c 'import json, sys
+b = json.load(open(sys.argv[1]))
+for e in b["entries"]:
+    turbo = e["kernel"] == "turbo"
+    for way in ("forward", "total"):
+        e[way]["samples_ms"] = [float(sys.argv[2]) if turbo else 1] * 5
+    e["workspace_bytes"] += int(sys.argv[3]) if turbo else 0
+json.dump(b, open(sys.argv[4], "w"))' "$work/bench.json" "$1" "$2" "$work/$3"
+}
+bench 1 0 then.json
+bench 1.02 0 now.json
+bench 1.2 0 slow.json
+bench 1 9999999 big.json
+both="merged.json --baseline whole.json --bench-baseline then.json"
+exits $green gate $both --bench now.json --json g.json
+rule speed passed; rule memory passed
+validate
+exits 1 gate $both --bench slow.json --against recompute --junit speed.xml
+rule speed failed
+says "forward and backward takes +20.0 % time"
+if grep -q 'testcase .*name="speed".*<failure\|message="forward .*relative to recompute' \
+    "$work/speed.xml"; then ok; else no "speed.xml does not say it"; fi
+exits 1 gate $both --bench big.json
+rule memory failed
+exits 2 gate $both --bench now.json --against naive
+rule speed "not verified"
+refuses 3 "go together" gate $both
+refuses 3 "needs --bench" gate whole.json --baseline merged.json --against naive
+refuses 3 "a report, not a bench" gate $both --bench whole.json
+refuses 3 "cannot be opened" gate $both --bench none.json
 
 echo "gate: lost cases"
 exits 2 gate part1.json --baseline whole.json

@@ -74,7 +74,7 @@ void gg_report_annotations(const gg_run_record *run, const char *source, FILE *o
 void gg_gate_annotations(const gg_gate *gate, const char *source, FILE *out)
 {
     annotator a = {out, source, gate->verdict};
-    for (int r = 0; r < GG_RULES; r++) {
+    for (int r = 0; r < gate->rule_count; r++) {
         const gg_rule_record *rule = &gate->rules[r];
         const gg_finding *first = &gate->findings[r][0];
         char title[160];

@@ -19,6 +19,8 @@ typedef enum gg_rule {
     GG_RULE_BITS,
     GG_RULE_COMPENSATION,
     GG_RULE_PRECISION,
+    GG_RULE_SPEED, /* this one and the next only with benches (harness/gate_speed.h) */
+    GG_RULE_MEMORY,
     GG_RULES
 } gg_rule;
 const char *gg_rule_name(gg_rule rule);
@@ -46,6 +48,7 @@ typedef struct gg_gate {
     const gg_run_record *baseline, *report;
     bool exact; /* bits must not change */
     gg_pairing pairing;
+    int rule_count; /* that were asked for; the others say nothing */
     gg_rule_record rules[GG_RULES];
     gg_finding findings[GG_RULES][GG_GATE_KEPT];
     gg_verdict verdict; /* worst of the rules */

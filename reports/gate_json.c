@@ -25,7 +25,7 @@ static gg_status write_run(gg_json_out *out, const char *key, const gg_run_recor
 static void write_rules(gg_json_out *out, const gg_gate *gate)
 {
     gg_out_open(out, "rules", '[');
-    for (int r = 0; r < GG_RULES; r++) {
+    for (int r = 0; r < gate->rule_count; r++) {
         const gg_rule_record *rule = &gate->rules[r];
         gg_out_open(out, NULL, '{');
         gg_out_name(out, "rule", gg_rule_name((gg_rule)r));

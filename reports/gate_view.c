@@ -16,7 +16,8 @@ const char *gg_rule_name(gg_rule rule)
 {
     static const char *const names[GG_RULES] = {"limits",       "build",       "cases",
                                                 "rmse",         "determinism", "bits",
-                                                "compensation", "precision"};
+                                                "compensation", "precision",   "speed",
+                                                "memory"};
     return (unsigned)rule < GG_RULES ? names[rule] : "?";
 }
 
@@ -33,7 +34,7 @@ static void rules(const gg_gate *gate, gg_view *view)
     gg_grid *grid = gg_grid_start(view, 2);
     snprintf(grid->title, sizeof grid->title, "Rules");
     gg_grid_add(grid, "rule\tverdict\tcompared\tresult");
-    for (int r = 0; r < GG_RULES; r++)
+    for (int r = 0; r < gate->rule_count; r++)
         gg_grid_add(grid, "%s\t%s\t%d\t%s", gg_rule_name((gg_rule)r),
                     gg_verdict_name(gate->rules[r].verdict), gate->rules[r].compared,
                     GG_CLEAN(gate->rules[r].text));
@@ -45,7 +46,7 @@ static void findings(const gg_gate *gate, gg_view *view)
     int hidden = 0;
     static const gg_verdict order[] = {GG_FAILED, GG_NOT_VERIFIED, GG_PASSED};
     for (int pass = 0; pass < 3; pass++)
-        for (int r = 0; r < GG_RULES; r++) {
+        for (int r = 0; r < gate->rule_count; r++) {
             int count = gate->rules[r].findings, kept = count;
             if (kept > SHOWN) kept = SHOWN;
             if (pass == 0) hidden += count - kept;
