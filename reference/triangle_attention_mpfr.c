@@ -17,7 +17,7 @@
 #include "reference/triangle_attention_exact_row.h"
 
 static const int ladder[] = {128, 192, 288, 448, 672};
-enum { LADDER = sizeof ladder / sizeof ladder[0], POINTS_AT_ONCE = 16 };
+enum { LADDER = sizeof ladder / sizeof ladder[0], POINTS_AT_ONCE = 4 };
 
 typedef struct outcome {
     double value;
