@@ -221,6 +221,15 @@ __device__ __forceinline__ void store_two(void *to, size_t at, float x, float y,
         *reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(to) + at) = pack_bf16(x, y);
 }
 
+/* Never loops: number is not negative. ptxas schedules what has no branch as one piece, moves
+ * too much ahead in it, and spills, or gives away what it still uses; not across this. */
+__device__ __forceinline__ void cut_schedule(int number)
+{
+    asm volatile("mov.b32 %0, %0;" : "+r"(number)); /* or it would be asked once, outside */
+    while (number < 0)
+        asm volatile("nanosleep.u32 20;" : : : "memory");
+}
+
 /* One arrival of a warp that has read a stage. */
 __device__ __forceinline__ void release_stage(uint32_t empty)
 {

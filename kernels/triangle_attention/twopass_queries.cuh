@@ -28,14 +28,6 @@
 
 namespace {
 
-/* Never loops. ptxas schedules a row without branches as one piece, moves too much ahead in
- * it, and spills; two pieces it allocates without a spill. */
-__device__ __forceinline__ void cut_schedule(int row)
-{
-    while (row < 0)
-        asm volatile("nanosleep.u32 20;" : : : "memory");
-}
-
 /* What a computing thread holds. c: which of the two steps in flight. */
 template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
 struct Worker {
@@ -93,8 +85,8 @@ struct Worker {
     /* S and dP of step u to dS, which joins dbias. word: the valid keys of the step. */
     __device__ __forceinline__ void gradient(int c, int u, uint32_t bias, uint32_t word,
                                              const float (&nm)[2], const float (&inv)[2],
-                                             float sc,
-                                             uint32_t *to_high, uint32_t *to_low)
+                                             float sc, uint32_t *to_high,
+                                             uint32_t *to_low)
     {
 #pragma unroll
         for (int j = 0; j < 2; j++) {
@@ -141,10 +133,10 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         start + P::BIAS + group * BiasTile<Bias>::BYTES + 16 * (threadIdx.x & 127);
     const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
     const uint32_t all_queries = tile_start(start + P::QUERIES);
-    const uint32_t values = start + P::VALUES + 4 * mine, hand = start + P::HAND;
+    const uint32_t values = start + P::VALUES + 4 * mine;
     const uint32_t words_end = /* `live`, and 8 bytes on `next` */
         start + P::KEY_WORDS + 8 * word_stride(a.tiles) - 16;
-    DqPassage<W> passage = {start + P::PASSED, start + P::ARRIVED, start + P::TAKEN, 0};
+    DqPassage<W> passage = passage_of<P, W>(start);
     constexpr bool EXITS = MASKED && P::GRAIN < STEPS; /* a row may end early */
     Worker<W, Bias, HALF, PAIRS, MASKED> w;
 #pragma unroll
@@ -221,7 +213,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         if (u == 0 && previous >= 0) {
             release_stage(start + P::BARRIERS + 8 * (P::STAGES + before));
             release_stage(start + P::ROW_BARRIERS + 8 * (P::ROWS + (row_stage ^ 1)));
-            finish_row<W>(a, hand, passage, w.dq, previous, false);
+            finish_row<W>(a, passage, w.dq, previous);
         }
         if (last) {
             if (MASKED && STEPS % 2 != 0 && u == STEPS - 1)
@@ -265,8 +257,6 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
 
     barrier_wait(start + P::READY, 0);
     if (row < rows.end(a)) {
-        if (a.dq && group == 0)
-            free_hand();
         barrier_wait(ring.full(), 0);
         barrier_wait(queries.full(), 0);
         w.load_deltas(values);
@@ -287,7 +277,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_commit();
         wgmma_wait();
         settled(w.dq);
-        finish_row<W>(a, hand, passage, w.dq, previous, true);
+        finish_row<W>(a, passage, w.dq, previous);
     }
     if (!a.slabs)
         return;
@@ -320,7 +310,9 @@ __global__ void __launch_bounds__(384, 1)
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<P::ROWS>(start + P::ROW_BARRIERS, P::WARPS);
         barrier_init(start + P::READY, 1);
-        DqPassage<W>{start + P::PASSED, start + P::ARRIVED, start + P::TAKEN, 0}.init();
+        const DqPassage<W> passage = passage_of<P, W>(start);
+        passage.init();
+        passage.target.init(a, Place(a));
     }
     publish_shared();
     cluster_sync();

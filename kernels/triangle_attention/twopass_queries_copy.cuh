@@ -36,7 +36,7 @@ struct Plan {
     static constexpr int BIAS_BYTES = GROUPS * STEPS * BiasTile<Bias>::BYTES;
     static constexpr int HANDED = 64 * W * 4;
     static constexpr int FIXED =
-        BIAS_BYTES + 2 * HANDED + ROWS * (ROW + ROW_VALUES + ROW_WORDS + 16) + 24 + ALIGNMENT;
+        BIAS_BYTES + 2 * HANDED + ROWS * (ROW + ROW_VALUES + ROW_WORDS + 16) + 48 + ALIGNMENT;
     static constexpr int FIT = (SHARED_LIMIT - FIXED) / (STAGE + 16);
     static constexpr int STAGES = FIT > 4 ? 4 : FIT;
     static constexpr int QUERIES = STAGES * STAGE, VALUES = QUERIES + ROWS * ROW;
@@ -46,7 +46,8 @@ struct Plan {
     static constexpr int ROW_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int READY = ROW_BARRIERS + 16 * ROWS;    /* the bias is here */
     static constexpr int ARRIVED = READY + 8, TAKEN = READY + 16; /* see DqPassage */
-    static constexpr int SHARED = READY + 24 + ALIGNMENT;
+    static constexpr int TARGET = (READY + 24 + 15) & ~15;
+    static constexpr int SHARED = TARGET + 16 + ALIGNMENT;
     static_assert(STAGES >= 2 && STAGE % 512 == 0 && ROW % 512 == 0,
                   "rows overlap; swizzles are aligned");
 };
@@ -133,20 +134,7 @@ copy_tiles(const TwopassQueries &a, uint32_t start,
     const int query = 64 * p.tile, first_key = 64 * p.range;
     for (int r = rows.begin(a); r < rows.end(a); r = rows.next(a, r)) {
         const int plane = (p.b * a.R + r) * a.H + p.h;
-        const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
-        barrier_wait(queries.empty(), queries.parity);
-        const uint32_t here = queries.full();
-        const uint32_t row = start + P::QUERIES + queries.stage * P::ROW;
-        barrier_expect(here, P::ROW + P::ROW_VALUES + words);
-        copy_box(row, &a.q, query, plane, here);
-        copy_box(row + P::TILE, &a.dout, query, plane, here);
-        copy_bytes(start + P::VALUES + queries.stage * P::ROW_VALUES,
-                   a.values + ((size_t)plane * a.tiles * 64 + query) * (P::ROW_VALUES / 256),
-                   P::ROW_VALUES, here);
-        if (MASKED)
-            copy_bytes(start + P::KEY_WORDS + queries.stage * ROW_WORDS, rows.words(a, r),
-                       words, here);
-        queries.advance();
+        /* k and v first: they have a stage more than the queries to run ahead in. */
         int steps = P::STEPS;
         if (MASKED)
             steps = steps_of<P::STEPS, P::GRAIN>(
@@ -161,6 +149,20 @@ copy_tiles(const TwopassQueries &a, uint32_t start,
             to += P::TILE;
         }
         ring.advance();
+        const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
+        barrier_wait(queries.empty(), queries.parity);
+        const uint32_t here = queries.full();
+        const uint32_t row = start + P::QUERIES + queries.stage * P::ROW;
+        barrier_expect(here, P::ROW + P::ROW_VALUES + words);
+        copy_box(row, &a.q, query, plane, here);
+        copy_box(row + P::TILE, &a.dout, query, plane, here);
+        copy_bytes(start + P::VALUES + queries.stage * P::ROW_VALUES,
+                   a.values + ((size_t)plane * a.tiles * 64 + query) * (P::ROW_VALUES / 256),
+                   P::ROW_VALUES, here);
+        if (MASKED)
+            copy_bytes(start + P::KEY_WORDS + queries.stage * ROW_WORDS, rows.words(a, r),
+                       words, here);
+        queries.advance();
     }
 }
 

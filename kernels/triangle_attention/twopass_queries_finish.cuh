@@ -8,34 +8,44 @@
 
 namespace {
 
-/* Where dq of row 0 goes, from the thread's first query and column on, and the queries from
- * there on that lie inside N. */
+/* Where dq of row 0 goes, from a CTA's first query on, and the queries from there on that lie
+ * inside N: kept in shared memory, because finding it takes divisions. */
 struct Target {
-    char *to;
-    int queries;
+    uint32_t at;
 
-    __device__ __forceinline__ Target(const TwopassQueries &a)
+    /* One thread, before the others read. */
+    __device__ __forceinline__ void init(const TwopassQueries &a, const Place &p) const
     {
-        const Place p(a);
-        const int query =
-            64 * p.tile + 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
-        const size_t plane = (size_t)p.b * a.R * a.H + p.h;
-        const size_t first = (plane * a.N + query) * a.D + 2 * (threadIdx.x & 3);
-        to = static_cast<char *>(a.dq) + first * (a.wide ? 4 : 2);
-        queries = a.N - query;
+        const size_t first = (((size_t)p.b * a.R * a.H + p.h) * a.N + 64 * p.tile) * a.D;
+        asm volatile("st.shared.v2.b64 [%0], {%1, %2};"
+                     :
+                     : "r"(at), "l"(static_cast<char *>(a.dq) + first * (a.wide ? 4 : 2)),
+                       "l"((uint64_t)(a.N - 64 * p.tile))
+                     : "memory");
+    }
+    __device__ __forceinline__ char *first(int *queries) const
+    {
+        uint64_t to, count;
+        asm volatile("ld.shared.v2.b64 {%0, %1}, [%2];" : "=l"(to), "=l"(count) : "r"(at));
+        *queries = (int)count;
+        return reinterpret_cast<char *>(to);
     }
 };
 
 template <int W>
-__device__ __forceinline__ void store_dq(const TwopassQueries &a, const float (&dq)[W / 2],
-                                         int r)
+__device__ __forceinline__ void store_dq(const TwopassQueries &a, const Target &target,
+                                         const float (&dq)[W / 2], int r)
 {
-    const Target to(a);
+    const int query = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
+    const uint32_t bytes = a.wide ? 4 : 2;
+    int queries;
+    char *to = target.first(&queries) + (uint64_t)(uint32_t)r * a.row_bytes
+               + (query * a.D + 2 * (threadIdx.x & 3)) * bytes;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        if (8 * half >= to.queries)
+        if (query + 8 * half >= queries)
             continue;
-        char *at = to.to + (uint64_t)(uint32_t)r * a.row_bytes + 8 * half * a.D * (a.wide ? 4 : 2);
+        char *at = to + 8 * half * a.D * bytes;
 #pragma unroll
         for (int n = 0; n < W / 8; n++)
             if (8 * n < a.D)
@@ -44,13 +54,17 @@ __device__ __forceinline__ void store_dq(const TwopassQueries &a, const float (&
     }
 }
 
-/* The way of dq through the CTAs of a cluster, row by row. Barrier `arrived` of a CTA counts
- * the bytes that the CTA before has sent, `taken` the four warps of the CTA behind that have
- * read what this one sent. Run by the first warpgroup. */
+/* The way of a row's dq out of a CTA. The two warpgroups take turns: for rows number 0, 2, ...
+ * of the chunk the second hands its dq to the first, which adds it to its own and sends the
+ * sum on, for the others the first to the second, so that both bear the same load. (One
+ * addition: who makes it changes no bit.) Barrier `arrived` of a CTA counts the bytes that
+ * the CTA before has sent, `taken` the four warps of the CTA behind that have read what this
+ * one sent. */
 template <int W>
 struct DqPassage {
-    uint32_t buffer, arrived, taken; /* shared addresses in this CTA */
-    uint32_t parity;                 /* of `arrived`, rows mod 2; `taken` is one behind */
+    uint32_t hand, buffer, arrived, taken; /* shared addresses in this CTA */
+    Target target;
+    uint32_t parity; /* rows done mod 2; `arrived` completes with it, `taken` one behind */
 
     /* Before the cluster's first barrier, one thread. */
     __device__ __forceinline__ void init() const
@@ -60,22 +74,16 @@ struct DqPassage {
         barrier_expect(arrived, 64 * W * 4);
     }
 
-    /* dq = what the CTAs before this one have, + dq; passed on unless this is the last. */
-    __device__ __forceinline__ bool pass(float (&dq)[W / 2], int range, int ranges)
+    /* dq = dq + what the CTAs before this one have; passed on unless this is the last. */
+    __device__ __forceinline__ bool pass(float (&dq)[W / 2], int ranges) const
     {
+        const int range = (int)cluster_rank();
         const uint32_t mine = buffer + 16 * (threadIdx.x & 127);
         if (range > 0) {
             barrier_wait(arrived, parity);
-            if (threadIdx.x == 0)
+            if ((threadIdx.x & 127) == 0)
                 barrier_expect(arrived, 64 * W * 4); /* for the next row */
-#pragma unroll
-            for (int i = 0; i < W / 8; i++) {
-                const float4 x = load_shared4(mine + 2048 * i);
-                dq[4 * i] = __fadd_rn(x.x, dq[4 * i]);
-                dq[4 * i + 1] = __fadd_rn(x.y, dq[4 * i + 1]);
-                dq[4 * i + 2] = __fadd_rn(x.z, dq[4 * i + 2]);
-                dq[4 * i + 3] = __fadd_rn(x.w, dq[4 * i + 3]);
-            }
+            add(dq, mine);
             settled(dq);
             __syncwarp();
             if ((threadIdx.x & 31) == 0)
@@ -90,30 +98,41 @@ struct DqPassage {
                 cluster_store4(to + 2048 * i, dq[4 * i], dq[4 * i + 1], dq[4 * i + 2],
                                dq[4 * i + 3], barrier);
         }
-        parity ^= 1;
         return range + 1 == ranges;
+    }
+
+    static __device__ __forceinline__ void add(float (&dq)[W / 2], uint32_t from)
+    {
+#pragma unroll
+        for (int i = 0; i < W / 8; i++) {
+            const float4 x = load_shared4(from + 2048 * i);
+            dq[4 * i] = __fadd_rn(x.x, dq[4 * i]);
+            dq[4 * i + 1] = __fadd_rn(x.y, dq[4 * i + 1]);
+            dq[4 * i + 2] = __fadd_rn(x.z, dq[4 * i + 2]);
+            dq[4 * i + 3] = __fadd_rn(x.w, dq[4 * i + 3]);
+        }
     }
 };
 
-/* The first warpgroup: the second may fill the hand-over buffer. */
-__device__ __forceinline__ void free_hand()
+template <class Plan, int W>
+__device__ __forceinline__ DqPassage<W> passage_of(uint32_t start)
 {
-    asm volatile("bar.arrive 2, 256;" : : : "memory");
+    return {start + Plan::HAND,  start + Plan::PASSED,   start + Plan::ARRIVED,
+            start + Plan::TAKEN, {start + Plan::TARGET}, 0};
 }
 
-/* Adds the second warpgroup's dq of row r to the first's, which passes the sum on or stores
- * it. Barrier 1: the hand-over buffer is full; 2: it is free, for the first row by
- * free_hand(). */
+/* Sends dq of row r, which both warpgroups have a part of, on its way. Each thread hands over
+ * to the one in the other warpgroup that took its place's values last, or to none yet: so
+ * one barrier suffices that says the buffer is full, 1 or 2 in turn. */
 template <int W>
-__device__ __forceinline__ void finish_row(const TwopassQueries &a, uint32_t hand,
-                                           DqPassage<W> &passage, float (&dq)[W / 2], int r,
-                                           bool last)
+__device__ __forceinline__ void finish_row(const TwopassQueries &a, DqPassage<W> &passage,
+                                           float (&dq)[W / 2], int r)
 {
-    const uint32_t mine = hand + 16 * (threadIdx.x & 127);
     if (!a.dq)
         return;
-    if (threadIdx.x >= 128) {
-        asm volatile("bar.sync 2, 256;" : : : "memory");
+    const uint32_t mine = passage.hand + 16 * (threadIdx.x & 127);
+    const uint32_t full = 1 + passage.parity;
+    if ((threadIdx.x >> 7) != passage.parity) {
 #pragma unroll
         for (int i = 0; i < W / 8; i++)
             asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
@@ -121,23 +140,14 @@ __device__ __forceinline__ void finish_row(const TwopassQueries &a, uint32_t han
                          : "r"(mine + 2048 * i), "f"(dq[4 * i]), "f"(dq[4 * i + 1]),
                            "f"(dq[4 * i + 2]), "f"(dq[4 * i + 3])
                          : "memory");
-        asm volatile("bar.arrive 1, 256;" : : : "memory");
-        return;
+        asm volatile("bar.arrive %0, 256;" : : "r"(full) : "memory");
+    } else {
+        asm volatile("bar.sync %0, 256;" : : "r"(full) : "memory");
+        passage.add(dq, mine);
+        if (passage.pass(dq, a.ranges))
+            store_dq<W>(a, passage.target, dq, r);
     }
-    asm volatile("bar.sync 1, 256;" : : : "memory");
-#pragma unroll
-    for (int i = 0; i < W / 8; i++) {
-        const float4 x = load_shared4(mine + 2048 * i);
-        dq[4 * i] += x.x;
-        dq[4 * i + 1] += x.y;
-        dq[4 * i + 2] += x.z;
-        dq[4 * i + 3] += x.w;
-    }
-    if (!last)
-        free_hand();
-    const Place p(a);
-    if (passage.pass(dq, p.range, a.ranges))
-        store_dq<W>(a, dq, r);
+    passage.parity ^= 1;
 }
 
 } // namespace
