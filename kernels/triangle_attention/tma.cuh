@@ -113,6 +113,11 @@ struct Ring {
             parity ^= 1;
         }
     }
+    __device__ __forceinline__ Ring before() const
+    {
+        return stage > 0 ? Ring{barriers, stage - 1, parity}
+                         : Ring{barriers, STAGES - 1, parity ^ 1};
+    }
     __device__ __forceinline__ Ring next() const
     {
         Ring ring = *this;

@@ -9,9 +9,8 @@
  *                nothing in the kernels. Padded to what a CTA reads.
  *   row values   [B R H][query tiles][2][64] FP32: -lse and -delta, with pairs [3][64]:
  *                -m LOG2E, -delta and inv; 0 beyond N.
- *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row;
- *                the last but one, `live`, counts its key tiles up to the last valid key,
- *                the last, `next`, is the next row with a valid key, or R.
+ *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row, and
+ *                at the end six more, see RowWord.
  *   order        [B R]: rows in descending order of `live`, so that rows which are worked
  *                on together take the same time. Neither when every key is valid.
  *   slabs        [chunks][B H][64 tiles][64 padded tiles] FP32: dbias of each row chunk,
@@ -26,7 +25,8 @@
 struct TwopassSpace {
     void *bias, *bias_turned;    /* bias tiles: rows are queries; rows are keys */
     uint64_t *words;             /* bit j, key j of the tile is valid */
-    uint16_t *k, *v;             /* bf16 [B,R,H,N,D], rows of invalid keys zero */
+    uint16_t *k, *v;             /* bf16 [B,R,H,N,D]: key tiles that are valid in part, with
+                                  * rows of invalid keys zero; the others are not filled */
     int *order;
     float *rows, *slabs;         /* row values, slabs */
 };
@@ -62,9 +62,8 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
 size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
                            TwopassSpace &space);
 
-/* twopass_prepare.cu. Both directions: bias tiles, key words, k and v without invalid keys
- * (space.k and space.v are the call's own when every key is valid). Backward: row values
- * before the tiles, the ordered sum of dbias after. */
+/* twopass_prepare.cu. Both directions: bias tiles, key words, k and v without invalid keys.
+ * Backward: row values before the tiles, the ordered sum of dbias after. */
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpace &space);
 cudaError_t gg_ta_twopass_bias(const gg_ta_call &u, void *tiles, bool turned);
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
@@ -77,10 +76,30 @@ __host__ __device__ static constexpr int twopass_row_values(bool pairs)
     return pairs ? 3 : 2;
 }
 
-/* Words of a row: its tiles up to an even number, `live`, `next`: a multiple of 16 bytes. */
+/* The last words of a row, counted from its end:
+ *   STEPS  two words, 16 bits for each of the eight key ranges of the queries kernel: for its
+ *          key tile number u, bit 2 u: all keys are valid; bit 2 u + 1: some but not all
+ *   WHOLE, PART  the same with bit t for key tile t
+ *   LIVE   key tiles up to the last valid key
+ *   NEXT   the next row with a valid key, or R */
+enum class RowWord { STEPS = 6, WHOLE = 4, PART = 3, LIVE = 2, NEXT = 1 };
+
+/* Words of a row: its tiles up to an even number and six: a multiple of 16 bytes. */
 __host__ __device__ __forceinline__ int word_stride(int tiles)
 {
-    return ((tiles + 1) & ~1) + 2;
+    return ((tiles + 1) & ~1) + 6;
+}
+
+__host__ __device__ __forceinline__ int row_word(RowWord which, int tiles)
+{
+    return word_stride(tiles) - (int)which;
+}
+
+/* The word of a key tile whose keys are all valid. */
+__device__ __forceinline__ uint64_t whole_tile(int tile, int N)
+{
+    const int keys = N - GG_TA_TILE * tile;
+    return keys >= GG_TA_TILE ? ~0ull : (1ull << keys) - 1;
 }
 
 /* Row number i of b in descending order of `live`; without that list, row i. */

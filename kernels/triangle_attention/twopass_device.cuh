@@ -15,8 +15,8 @@ struct BiasTile {
 };
 
 enum {
-    /* Of the key words of a row, `live` and `next` among them (twopass.cuh). */
-    ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8,
+    /* Of the words of a row (twopass.cuh). */
+    ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 6) * 8,
     ALIGNMENT = 512,                 /* a 64-byte swizzle repeats after 512 bytes */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
 };
@@ -51,6 +51,16 @@ struct Piece {
         return ordered_row(a.order, b, a.R, r0 + min(i, rows - 1));
     }
 };
+
+/* Where k and v of a key tile come from: as they are, from the copy without its invalid keys,
+ * or, to be zero, from beyond the tensor. */
+enum class TileSource { ALL, PART, NONE };
+
+/* By two bits of RowWord. */
+__device__ __forceinline__ TileSource tile_source(bool whole, bool part)
+{
+    return whole ? TileSource::ALL : part ? TileSource::PART : TileSource::NONE;
+}
 
 /* Start of the dynamic shared memory, aligned, as a 32-bit shared address: rounded as a
  * generic pointer it would turn every load into a generic one. */

@@ -23,6 +23,7 @@ namespace {
 
 struct Forward {
     CUtensorMap q, k, v;
+    CUtensorMap clean_k, clean_v; /* of key tiles that are valid in part */
     const char *bias;                 /* bias tiles, rows are queries */
     const uint64_t *words;            /* [B R][word_stride] */
     const int *order;                 /* [B R], rows in order of work, or NULL */
@@ -59,6 +60,19 @@ struct Walk {
     __device__ __forceinline__ uint32_t word(int i, int t, int half) const
     {
         return load_shared_word(words + i * ROW_WORDS + 8 * t + 4 * half);
+    }
+    /* The same of the row that a computing thread has. */
+    __device__ __forceinline__ uint32_t mine(int t, int half) const
+    {
+        uint32_t thread; /* read afresh, not kept in a register */
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        return word((int)(thread >> 7), t, half);
+    }
+    __device__ __forceinline__ TileSource source(int i, int t, int tiles) const
+    {
+        const uint32_t whole = word(i, row_word(RowWord::WHOLE, tiles), t >> 5);
+        const uint32_t part = word(i, row_word(RowWord::PART, tiles), t >> 5);
+        return tile_source(whole >> (t & 31) & 1, part >> (t & 31) & 1);
     }
     /* Where no tile has a valid key the first one is as good as any. */
     __device__ __forceinline__ int first(int tiles) const
@@ -112,8 +126,13 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             barrier_expect(full, P::STAGE);
             for (int i = 0; i < P::ROWS; i++) {
                 const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
-                copy_box(to + 2 * i * P::TILE, &a.k, 64 * t, plane, full);
-                copy_box(to + (2 * i + 1) * P::TILE, &a.v, 64 * t, plane, full);
+                const TileSource from =
+                    MASKED ? walk.source(i, t, a.tiles) : TileSource::ALL;
+                const int key = 64 * (from == TileSource::NONE ? a.tiles : t);
+                const bool clean = from == TileSource::PART;
+                copy_box(to + 2 * i * P::TILE, clean ? &a.clean_k : &a.k, key, plane, full);
+                copy_box(to + (2 * i + 1) * P::TILE, clean ? &a.clean_v : &a.v, key, plane,
+                         full);
             }
             for (int i = 0; i < 2; i++)
                 copy_bytes(to + 2 * P::ROWS * P::TILE + i * P::BLOCK,
@@ -201,7 +220,7 @@ struct Block {
                 }
             }
             const uint32_t word =
-                MASKED ? walk.word((int)(threadIdx.x >> 7), t, j) : ~0u;
+                MASKED ? walk.mine(t, j) : ~0u;
             if (!MASKED || word == ~0u)
                 continue;
             const uint32_t kept = word >> (2 * lane_in_four());
@@ -419,7 +438,7 @@ __global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
     publish_shared();
     __syncthreads();
     if (warp >= P::WARPS) {
-        give_registers();
+        give_registers<P::ROWS>();
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
             copy_tiles<W, Bias, MASKED>(a, start);
         return;
@@ -471,8 +490,12 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
     a.sc = u.sc;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.k, space.k, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.v, space.v, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W, 64));
+    if (u.keys != GG_TA_KEYS_ALL) {
+        GG_TRY_CUDA(make_tensor_map(&a.clean_k, space.k, planes_of(u), u.N, u.D, W, 64));
+        GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W, 64));
+    }
     if (W == 16)
         return pairs ? by_bias<16, true>(u, a) : by_bias<16, false>(u, a);
     return pairs ? by_bias<32, true>(u, a) : by_bias<32, false>(u, a);

@@ -31,6 +31,7 @@ struct Keys {
     void *dk, *dv;         /* [B,R,H,N,D] or NULL */
     int R, H, N, D, tiles;
     int blocks, row_groups, items; /* of 128 keys; of two rows; pieces of work */
+    int skew;                      /* see Deal */
     float sc;
     bool f32;
 };
@@ -46,6 +47,24 @@ struct Plan {
     static constexpr int SHARED = BARRIERS + 16 * STAGES + ALIGNMENT;
     static_assert(STAGE % ALIGNMENT == 0 && SHARED <= SHARED_LIMIT,
                   "every stage is aligned");
+};
+
+/* The pieces of work of a CTA: one of each round of as many pieces as there are CTAs, `skew`
+ * places further on each time. Without that a CTA whose number of fellows the blocks divide
+ * would have the same block each time: all alive, or all beyond the keys of most rows. */
+struct Deal {
+    int round, place;
+
+    __device__ __forceinline__ Deal() : round(0), place((int)blockIdx.x) {}
+    __device__ __forceinline__ int item() const { return round + place; }
+    __device__ __forceinline__ void next(const Keys &a)
+    {
+        const int ctas = (int)gridDim.x;
+        round += ctas;
+        place += a.skew;
+        if (place >= ctas)
+            place -= ctas;
+    }
 };
 
 /* Valid keys of one key tile of row r; 0 for a tile beyond N. */
@@ -251,13 +270,12 @@ __global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
     publish_shared();
     __syncthreads();
-    const int first = (int)blockIdx.x, step = (int)gridDim.x;
     if (warp >= P::WARPS) {
-        give_registers();
+        give_registers<P::GROUPS>();
         Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
-            for (int item = first; item < a.items; item += step) {
-                const Piece<2> p(a, item);
+            for (Deal deal; deal.item() < a.items; deal.next(a)) {
+                const Piece<2> p(a, deal.item());
                 if (!dead(a, p))
                     copy_item<W, Bias, PAIRS>(a, start, p, ring);
             }
@@ -265,17 +283,25 @@ __global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
     }
     take_registers<P::GROUPS>();
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
-    for (int item = first; item < a.items; item += step)
-        one_item<W, Bias, PAIRS>(a, start, Piece<2>(a, item), ring, warp);
+    for (Deal deal; deal.item() < a.items; deal.next(a))
+        one_item<W, Bias, PAIRS>(a, start, Piece<2>(a, deal.item()), ring, warp);
+}
+
+int common_divisor(int x, int y)
+{
+    return y == 0 ? x : common_divisor(y, x % y);
 }
 
 template <int W, class Bias, bool PAIRS>
-cudaError_t start(const gg_ta_call &u, const Keys &a)
+cudaError_t start(const gg_ta_call &u, Keys a)
 {
     typedef Plan<W, Bias, PAIRS> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
-    return launch(keys_kernel<W, Bias, PAIRS>, min(ctas, a.items), P::THREADS, P::SHARED,
+    ctas = min(ctas, a.items);
+    while (common_divisor(ctas + a.skew, a.blocks) > 1)
+        a.skew++;
+    return launch(keys_kernel<W, Bias, PAIRS>, ctas, P::THREADS, P::SHARED,
                   (cudaStream_t)u.stream, a);
 }
 

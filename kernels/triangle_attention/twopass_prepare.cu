@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
 struct LiveRows {
     uint64_t *words; /* [B R][word_stride] */
     int *order;      /* [B R] */
-    int R, tiles;
+    int R, N, tiles, ranges;
     size_t count; /* B R */
 };
 
@@ -117,57 +117,92 @@ __global__ void __launch_bounds__(THREADS) live_kernel(LiveRows a)
     const size_t row = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (row >= a.count)
         return;
-    uint64_t *words = a.words + row * word_stride(a.tiles);
-    int live = a.tiles;
-    while (live > 0 && words[live - 1] == 0)
-        live--;
-    for (int t = a.tiles; t < word_stride(a.tiles) - 2; t++)
+    uint64_t *words = a.words + row * word_stride(a.tiles), whole = 0, part = 0;
+    int live = 0;
+    for (int t = 0; t < a.tiles; t++) {
+        const uint64_t word = words[t];
+        if (word == whole_tile(t, a.N))
+            whole |= 1ull << t;
+        else if (word != 0)
+            part |= 1ull << t;
+        if (word != 0)
+            live = t + 1;
+    }
+    for (int t = a.tiles; t < row_word(RowWord::STEPS, a.tiles); t++)
         words[t] = 0;
-    words[word_stride(a.tiles) - 2] = (uint64_t)live;
+    uint16_t *steps = reinterpret_cast<uint16_t *>(words + row_word(RowWord::STEPS, a.tiles));
+    for (int range = 0; range < 8; range++) {
+        unsigned kinds = 0;
+        for (int u = 0; range + u * a.ranges < a.tiles && range < a.ranges; u++) {
+            const int t = range + u * a.ranges;
+            kinds |= (unsigned)((whole >> t & 1) | (part >> t & 1) << 1) << (2 * u);
+        }
+        steps[range] = (uint16_t)kinds;
+    }
+    words[row_word(RowWord::WHOLE, a.tiles)] = whole;
+    words[row_word(RowWord::PART, a.tiles)] = part;
+    words[row_word(RowWord::LIVE, a.tiles)] = (uint64_t)live;
 }
 
-/* A row's place is the number of rows before it; and the next row with a key. */
+/* A row's place is the number of rows before it; and the next row with a key. One CTA for
+ * THREADS rows of one b. */
 __global__ void __launch_bounds__(THREADS) order_kernel(LiveRows a)
 {
-    const size_t row = (size_t)blockIdx.x * THREADS + threadIdx.x;
-    if (row >= a.count)
-        return;
-    const int r = (int)(row % a.R), stride = word_stride(a.tiles);
-    uint64_t *live = a.words + (row - r) * stride + stride - 2;
-    const uint64_t mine = live[(size_t)r * stride];
-    int place = 0;
-    for (int x = 0; x < a.R; x++) {
-        const uint64_t other = live[(size_t)x * stride];
-        place += other > mine || (other == mine && x < r);
+    __shared__ uint32_t others[THREADS];
+    const unsigned ctas = (unsigned)((a.R + THREADS - 1) / THREADS);
+    const size_t first = (size_t)(blockIdx.x / ctas) * a.R;
+    const int r = (int)(blockIdx.x % ctas) * THREADS + (int)threadIdx.x;
+    const int stride = word_stride(a.tiles);
+    uint64_t *live = a.words + first * stride + row_word(RowWord::LIVE, a.tiles);
+    uint64_t *nexts = a.words + first * stride + row_word(RowWord::NEXT, a.tiles);
+    const uint32_t mine = r < a.R ? (uint32_t)live[(size_t)r * stride] : 0;
+    int place = 0, next = a.R;
+    for (int from = 0; from < a.R; from += THREADS) {
+        const int x = from + (int)threadIdx.x, count = min(THREADS, a.R - from);
+        __syncthreads();
+        if (x < a.R)
+            others[threadIdx.x] = (uint32_t)live[(size_t)x * stride];
+        __syncthreads();
+#pragma unroll 8
+        for (int i = 0; i < count; i++) {
+            const uint32_t other = others[i];
+            place += other > mine || (other == mine && from + i < r);
+            if (other != 0 && from + i > r)
+                next = min(next, from + i);
+        }
     }
-    a.order[row - r + place] = r;
-    int next = r + 1;
-    while (next < a.R && live[(size_t)next * stride] == 0)
-        next++;
-    live[(size_t)r * stride + 1] = (uint64_t)next;
+    if (r >= a.R)
+        return;
+    a.order[first + place] = r;
+    nexts[(size_t)r * stride] = (uint64_t)next;
 }
 
 struct Sanitise {
     const uint4 *k, *v;
     uint4 *k_out, *v_out;    /* bf16 [B R][H][N][D] in pieces of 8 */
     const uint64_t *words;   /* [B R][word_stride] */
-    size_t count;            /* pieces */
     int H, N, tiles, pieces; /* pieces: of a key */
 };
 
-/* Rows of invalid keys become zero, whatever they hold. */
+/* In key tiles that are valid in part, rows of invalid keys become zero, whatever they hold.
+ * One CTA for a tile of a row. */
 __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
 {
-    const size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
-    if (at >= a.count)
+    const size_t row = blockIdx.x / (unsigned)a.tiles;
+    const int tile = (int)(blockIdx.x % (unsigned)a.tiles);
+    const uint64_t word = a.words[row * word_stride(a.tiles) + tile];
+    if (word == 0 || word == whole_tile(tile, a.N))
         return;
-    const size_t row = at / a.pieces, plane = row / a.N;
-    const int key = (int)(row % a.N);
-    const uint64_t word = a.words[plane / a.H * word_stride(a.tiles) + (key >> 6)];
-    const uint4 zero = make_uint4(0, 0, 0, 0);
-    const bool valid = word >> (key & 63) & 1;
-    a.k_out[at] = valid ? a.k[at] : zero;
-    a.v_out[at] = valid ? a.v[at] : zero;
+    const int keys = min(GG_TA_TILE, a.N - GG_TA_TILE * tile), count = keys * a.pieces;
+    for (int h = 0; h < a.H; h++) {
+        const size_t first = ((row * a.H + h) * a.N + GG_TA_TILE * tile) * a.pieces;
+        for (int x = (int)threadIdx.x; x < count; x += THREADS) {
+            const bool valid = word >> (x / a.pieces) & 1;
+            const uint4 zero = make_uint4(0, 0, 0, 0);
+            a.k_out[first + x] = valid ? a.k[first + x] : zero;
+            a.v_out[first + x] = valid ? a.v[first + x] : zero;
+        }
+    }
 }
 
 struct RowValues {
@@ -321,29 +356,27 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
     const KeyWords a = {space.words, u.mask, u.lengths, count, u.N, (int)tiles_of(u)};
     GG_TRY_CUDA(launch(words_kernel, blocks_for(count * 32), THREADS, 0,
                        (cudaStream_t)u.stream, a));
-    const LiveRows rows = {space.words, space.order, u.R, (int)tiles_of(u),
-                           (size_t)u.B * u.R};
+    const LiveRows rows = {space.words, space.order, u.R, u.N, (int)tiles_of(u),
+                           twopass_tiles(u).ranges, (size_t)u.B * u.R};
     GG_TRY_CUDA(launch(live_kernel, blocks_for(rows.count), THREADS, 0,
                        (cudaStream_t)u.stream, rows));
-    return launch(order_kernel, blocks_for(rows.count), THREADS, 0,
-                  (cudaStream_t)u.stream, rows);
+    return launch(order_kernel, u.B * blocks_for(u.R), THREADS, 0, (cudaStream_t)u.stream,
+                  rows);
 }
 
 static cudaError_t sanitise(const gg_ta_call &u, const TwopassSpace &space)
 {
-    const size_t count = elements_of(u) / 8;
     const Sanitise a = {reinterpret_cast<const uint4 *>(u.k),
                         reinterpret_cast<const uint4 *>(u.v),
                         reinterpret_cast<uint4 *>(space.k),
                         reinterpret_cast<uint4 *>(space.v),
                         space.words,
-                        count,
                         u.H,
                         u.N,
                         (int)tiles_of(u),
                         u.D / 8};
-    return launch(sanitise_kernel, blocks_for(count), THREADS, 0, (cudaStream_t)u.stream,
-                  a);
+    return launch(sanitise_kernel, (size_t)u.B * u.R * tiles_of(u), THREADS, 0,
+                  (cudaStream_t)u.stream, a);
 }
 
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpace &space)
@@ -351,11 +384,8 @@ cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpa
     GG_TRY_CUDA(gg_ta_twopass_bias(u, space.bias, false));
     if (backward)
         GG_TRY_CUDA(gg_ta_twopass_bias(u, space.bias_turned, true));
-    if (u.keys == GG_TA_KEYS_ALL) { /* read only: the tensor maps take a plain pointer */
-        space.k = const_cast<uint16_t *>(u.k);
-        space.v = const_cast<uint16_t *>(u.v);
+    if (u.keys == GG_TA_KEYS_ALL)
         return cudaSuccess;
-    }
     GG_TRY_CUDA(make_words(u, space));
     return sanitise(u, space);
 }

@@ -134,8 +134,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
     const uint32_t all_queries = tile_start(start + P::QUERIES);
     const uint32_t values = start + P::VALUES + 4 * mine;
-    const uint32_t words_end = /* `live`, and 8 bytes on `next` */
-        start + P::KEY_WORDS + 8 * word_stride(a.tiles) - 16;
+    const uint32_t live_word = /* and 8 bytes on the next row */
+        start + P::KEY_WORDS + 8 * row_word(RowWord::LIVE, a.tiles);
     DqPassage<W> passage = passage_of<P, W>(start);
     constexpr bool EXITS = MASKED && P::GRAIN < STEPS; /* a row may end early */
     Worker<W, Bias, HALF, PAIRS, MASKED> w;
@@ -154,8 +154,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
     Ring<P::ROWS> queries = {start + P::ROW_BARRIERS, 0, 0};
     const int row = rows.begin(a);
-    int before = 0, previous = -1; /* the previous row: its stage, its number */
-    int final = STEPS - 1;         /* and its last step */
+    int previous = -1;             /* the previous row's number */
+    uint32_t last_keys = all_keys; /* and its last step's k */
     /* Step u of row r; the last one starts on the next row and returns its number. One piece
      * from fence to wait in either case: chosen between inside, descriptors would not stay
      * uniform and ptxas would serialise. */
@@ -168,7 +168,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         Ring<P::STAGES> ahead = ring;
         int next = r + 1;
         if (MASKED && last)
-            next = (int)load_shared_word(words_end + row_stage * ROW_WORDS + 8);
+            next = (int)load_shared_word(live_word + row_stage * ROW_WORDS + 8);
         if (last && next < rows.end(a)) {
             ahead.advance();
             queries.advance();
@@ -182,12 +182,12 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                  last ? all_keys + ahead.stage * (P::STAGE / 16)
                       : keys + (u + 1) * (P::TILE / 16));
         if (u == 0)
-            w.add_dq(EXITS ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
+            w.add_dq(0, last_keys, 1);
         else
             w.add_dq(u - 1, keys, u > 1);
         wgmma_commit();
         uint32_t word = ~0u;
-        if (MASKED) /* beyond the row's tiles lies `live`, and keys that are not there */
+        if (MASKED) /* beyond the row's tiles lie other words, and keys that are not there */
             word = load_shared_word(start + P::KEY_WORDS + row_stage * ROW_WORDS
                                     + 8 * (cluster_rank() + a.ranges * u) + 4 * group);
         const float nm[2] = {load_shared(row_values), load_shared(row_values + 32)};
@@ -211,7 +211,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         if (u == 2)
             cut_schedule(r);
         if (u == 0 && previous >= 0) {
-            release_stage(start + P::BARRIERS + 8 * (P::STAGES + before));
+            release_stage(ring.before().empty());
             release_stage(start + P::ROW_BARRIERS + 8 * (P::ROWS + (row_stage ^ 1)));
             finish_row<W>(a, passage, w.dq, previous);
         }
@@ -219,8 +219,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             if (MASKED && STEPS % 2 != 0 && u == STEPS - 1)
                 w.turn_over();
             previous = r;
-            final = u;
-            before = ring.stage;
+            last_keys = keys + u * (P::TILE / 16);
             ring = ahead;
         }
         return next;
@@ -231,7 +230,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         int next = 0, steps = STEPS;
         if (EXITS)
             steps = steps_of<STEPS, P::GRAIN>(
-                load_shared_word(words_end + queries.stage * ROW_WORDS), a.ranges);
+                load_shared_word(live_word + queries.stage * ROW_WORDS), a.ranges);
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;
@@ -273,7 +272,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                 r = one_row(std::integral_constant<int, 1>{}, r);
         }
         wgmma_fence();
-        w.add_dq(EXITS ? final : STEPS - 1, all_keys + before * (P::STAGE / 16), 1);
+        w.add_dq(0, last_keys, 1);
         wgmma_commit();
         wgmma_wait();
         settled(w.dq);
@@ -317,9 +316,11 @@ __global__ void __launch_bounds__(384, 1)
     publish_shared();
     cluster_sync();
     if (warp >= P::WARPS) {
-        give_registers();
-        if (warp == P::WARPS && (threadIdx.x & 31) == 0)
-            copy_tiles<W, Bias, HALF, PAIRS, MASKED>(a, start, rows);
+        give_registers<P::GROUPS>();
+        if (warp == P::WARPS)
+            copy_keys<W, Bias, HALF, PAIRS, MASKED>(a, start, rows);
+        else if (warp == P::WARPS + 1 && (threadIdx.x & 31) == 0)
+            copy_queries<W, Bias, HALF, PAIRS, MASKED>(a, start, rows);
         return;
     }
     take_registers<P::GROUPS>();
@@ -376,8 +377,12 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.sc = u.sc;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.k, space.k, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.v, space.v, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W, 64));
+    if (u.keys != GG_TA_KEYS_ALL) {
+        GG_TRY_CUDA(make_tensor_map(&a.clean_k, space.k, planes_of(u), u.N, u.D, W, 64));
+        GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W, 64));
+    }
     return W == 16 ? by_half<16, PAIRS>(u, a, t) : by_half<32, PAIRS>(u, a, t);
 }
 

@@ -9,6 +9,7 @@
 
 struct TwopassQueries {
     CUtensorMap q, dout, k, v;
+    CUtensorMap clean_k, clean_v; /* of key tiles that are valid in part */
     const char *bias;             /* bias tiles, rows are queries */
     const float *values;          /* row values */
     const uint64_t *words;        /* [B R][word_stride]; read when MASKED */
@@ -28,8 +29,8 @@ struct Plan {
     static constexpr int GROUPS = 2, WARPS = 4 * GROUPS, THREADS = 128 * GROUPS + 128;
     static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2;
     /* A masked row may end after so many steps, even for the halves' sake. The registers
-     * suffice for one such exit, with pairs for none. */
-    static constexpr int GRAIN = PAIRS ? STEPS : 4;
+     * suffice for one such exit. */
+    static constexpr int GRAIN = 4;
     static constexpr int SIDE = STEPS * TILE, STAGE = 2 * SIDE; /* k and v of a row */
     static constexpr int ROWS = 2, ROW = 2 * TILE;              /* q and dout of a row */
     static constexpr int ROW_VALUES = RowTile<PAIRS>::BYTES;
@@ -85,6 +86,19 @@ struct Rows {
     {
         return all + (size_t)r * word_stride(a.tiles);
     }
+    /* Of key tile number u of a range. */
+    __device__ __forceinline__ TileSource source(const TwopassQueries &a, int r, int range,
+                                                 int u) const
+    {
+        const uint64_t *steps = words(a, r) + row_word(RowWord::STEPS, a.tiles);
+        const unsigned kinds = reinterpret_cast<const uint16_t *>(steps)[range] >> (2 * u);
+        return tile_source(kinds & 1, kinds & 2);
+    }
+    __device__ __forceinline__ uint64_t word(const TwopassQueries &a, int r,
+                                             RowWord which) const
+    {
+        return words(a, r)[row_word(which, a.tiles)];
+    }
     /* Read afresh, as Place. */
     __device__ __forceinline__ int end(const TwopassQueries &a) const
     {
@@ -95,13 +109,11 @@ struct Rows {
     __device__ __forceinline__ int begin(const TwopassQueries &a) const
     {
         const int r = (int)blockIdx.y * a.chunk_rows;
-        if (MASKED && words(a, r)[word_stride(a.tiles) - 2] == 0)
-            return next(a, r);
-        return r;
+        return MASKED && word(a, r, RowWord::LIVE) == 0 ? next(a, r) : r;
     }
     __device__ __forceinline__ int next(const TwopassQueries &a, int r) const
     {
-        return MASKED ? (int)words(a, r)[word_stride(a.tiles) - 1] : r + 1;
+        return MASKED ? (int)word(a, r, RowWord::NEXT) : r + 1;
     }
 };
 
@@ -112,57 +124,72 @@ __device__ __forceinline__ int steps_of(uint32_t live, int ranges)
     return min(STEPS, ((int)live + GRAIN * ranges - 1) / (GRAIN * ranges) * GRAIN);
 }
 
+/* One thread: q, dout, row values and key words of every row. */
 template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void
-copy_tiles(const TwopassQueries &a, uint32_t start,
-           const Rows<HALF / 32, MASKED> &rows)
+copy_queries(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASKED> &rows)
 {
     typedef Plan<W, Bias, HALF, PAIRS> P;
-    constexpr int BLOCK = 2 * BiasTile<Bias>::BYTES;
     const Place p(a);
-    const char *bias = a.bias
-                       + (((size_t)(p.b * a.H + p.h) * ((a.tiles + 1) & ~1) + p.tile)
-                              * a.key_tiles
-                          + p.range)
-                             * BLOCK;
-    barrier_expect(start + P::READY, P::BIAS_BYTES);
-    for (int u = 0; u < P::STEPS; u++)
-        copy_bytes(start + P::BIAS + u * BLOCK, bias + (size_t)u * a.ranges * BLOCK, BLOCK,
-                   start + P::READY);
-    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
-    Ring<P::ROWS> queries = {start + P::ROW_BARRIERS, 0, 1};
-    const int query = 64 * p.tile, first_key = 64 * p.range;
+    const int words = MASKED ? 8 * word_stride(a.tiles) : 0, query = 64 * p.tile;
+    Ring<P::ROWS> ring = {start + P::ROW_BARRIERS, 0, 1};
     for (int r = rows.begin(a); r < rows.end(a); r = rows.next(a, r)) {
         const int plane = (p.b * a.R + r) * a.H + p.h;
-        /* k and v first: they have a stage more than the queries to run ahead in. */
-        int steps = P::STEPS;
-        if (MASKED)
-            steps = steps_of<P::STEPS, P::GRAIN>(
-                (uint32_t)rows.words(a, r)[word_stride(a.tiles) - 2], a.ranges);
         barrier_wait(ring.empty(), ring.parity);
-        uint32_t to = start + ring.stage * P::STAGE;
-        barrier_expect(ring.full(), 2 * steps * P::TILE);
-        for (int key = first_key; steps > 0; steps--) {
-            copy_box(to, &a.k, key, plane, ring.full());
-            copy_box(to + P::SIDE, &a.v, key, plane, ring.full());
-            key += 64 * a.ranges;
-            to += P::TILE;
-        }
-        ring.advance();
-        const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
-        barrier_wait(queries.empty(), queries.parity);
-        const uint32_t here = queries.full();
-        const uint32_t row = start + P::QUERIES + queries.stage * P::ROW;
+        const uint32_t here = ring.full();
+        const uint32_t row = start + P::QUERIES + ring.stage * P::ROW;
         barrier_expect(here, P::ROW + P::ROW_VALUES + words);
         copy_box(row, &a.q, query, plane, here);
         copy_box(row + P::TILE, &a.dout, query, plane, here);
-        copy_bytes(start + P::VALUES + queries.stage * P::ROW_VALUES,
+        copy_bytes(start + P::VALUES + ring.stage * P::ROW_VALUES,
                    a.values + ((size_t)plane * a.tiles * 64 + query) * (P::ROW_VALUES / 256),
                    P::ROW_VALUES, here);
         if (MASKED)
-            copy_bytes(start + P::KEY_WORDS + queries.stage * ROW_WORDS, rows.words(a, r),
-                       words, here);
-        queries.advance();
+            copy_bytes(start + P::KEY_WORDS + ring.stage * ROW_WORDS, rows.words(a, r), words,
+                       here);
+        ring.advance();
+    }
+}
+
+/* One warp: the bias, then k and v of every row, each of its first lanes one key tile. */
+template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
+__device__ __forceinline__ void
+copy_keys(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASKED> &rows)
+{
+    typedef Plan<W, Bias, HALF, PAIRS> P;
+    constexpr int BLOCK = 2 * BiasTile<Bias>::BYTES;
+    const int lane = (int)(threadIdx.x & 31);
+    const Place p(a);
+    const int tile = p.range + lane * a.ranges;
+    const size_t row = (size_t)(p.b * a.H + p.h) * ((a.tiles + 1) & ~1) + p.tile;
+    if (lane == 0)
+        barrier_expect(start + P::READY, P::BIAS_BYTES);
+    __syncwarp();
+    if (lane < P::STEPS)
+        copy_bytes(start + P::BIAS + lane * BLOCK,
+                   a.bias + (row * a.key_tiles + tile) * BLOCK, BLOCK, start + P::READY);
+    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
+    for (int r = rows.begin(a); r < rows.end(a); r = rows.next(a, r)) {
+        TileSource from = TileSource::ALL;
+        int steps = P::STEPS;
+        if (MASKED) {
+            from = rows.source(a, r, p.range, lane);
+            steps = steps_of<P::STEPS, P::GRAIN>((uint32_t)rows.word(a, r, RowWord::LIVE),
+                                                 a.ranges);
+        }
+        barrier_wait(ring.empty(), ring.parity);
+        if (lane == 0)
+            barrier_expect(ring.full(), 2 * steps * P::TILE);
+        __syncwarp();
+        if (lane < steps) {
+            const uint32_t to = start + ring.stage * P::STAGE + lane * P::TILE;
+            const int plane = (p.b * a.R + r) * a.H + p.h;
+            const int key = 64 * (from == TileSource::NONE ? a.tiles : tile);
+            const bool clean = from == TileSource::PART;
+            copy_box(to, clean ? &a.clean_k : &a.k, key, plane, ring.full());
+            copy_box(to + P::SIDE, clean ? &a.clean_v : &a.v, key, plane, ring.full());
+        }
+        ring.advance();
     }
 }
 

@@ -149,8 +149,9 @@ __device__ __forceinline__ uint64_t tile_descriptor(uint32_t start)
     return y;
 }
 
-/* Registers of the warpgroups that compute and of the one that copies: with 2, 3 and 4 of
- * the former, 240, 160 and 112 a thread leave 24 for the latter of 65536. */
+/* Registers of the warpgroups that compute and of the one that copies, in eights and together
+ * no more than the CTA starts with, which is what 65536 leave each thread, rounded down to an
+ * eight: with 2, 3 and 4 of the former 240, 160 and 112, and 24, 32 and 32 for the latter. */
 template <int WARPGROUPS>
 __device__ __forceinline__ void take_registers()
 {
@@ -158,9 +159,11 @@ __device__ __forceinline__ void take_registers()
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
 }
 
+template <int WARPGROUPS>
 __device__ __forceinline__ void give_registers()
 {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    constexpr int count = WARPGROUPS == 2 ? 24 : 32;
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(count));
 }
 
 #endif
