@@ -84,6 +84,13 @@ __device__ __forceinline__ uint32_t load_shared_word(uint32_t address)
     return x;
 }
 
+/* The same for a word that all threads of the warp read: so that the compiler knows. What it
+ * takes for different from thread to thread costs descriptors in ordinary registers. */
+__device__ __forceinline__ uint32_t load_shared_uniform(uint32_t address)
+{
+    return __shfl_sync(0xffffffffu, load_shared_word(address), 0);
+}
+
 __device__ __forceinline__ float2 load_shared2(uint32_t address)
 {
     float2 x;

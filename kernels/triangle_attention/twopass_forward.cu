@@ -43,8 +43,9 @@ struct Plan {
     static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
-    static constexpr int KEY_WORDS = ONES + 512; /* of three rows a stage of q */
-    static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * ROWS * ROW_WORDS;
+    static constexpr int KEY_WORDS = ONES + 512;         /* a Walk for each stage of q */
+    static constexpr int WALK = ROWS * ROW_WORDS;
+    static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES + ALIGNMENT;
     static_assert(SHARED <= SHARED_LIMIT, "fits");
@@ -52,10 +53,26 @@ struct Plan {
 
 /* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
  * words are at a shared address, ROW_WORDS bytes a row. */
-template <bool MASKED>
+template <bool MASKED, bool PAIRS>
 struct Walk {
     uint32_t words;
+    uint64_t alive; /* bit t, tile t has a valid key; not kept with pairs */
 
+    __device__ __forceinline__ Walk(uint32_t words) : words(words), alive(0) {}
+    /* Once the words are there. One thread, or all of a warp. */
+    __device__ __forceinline__ void start(int tiles)
+    {
+#pragma unroll
+        for (int i = 0; i < 6; i++) {
+            const int t = row_word(i < 3 ? RowWord::WHOLE : RowWord::PART, tiles);
+            alive |= (uint64_t)word(i % 3, t, 1) << 32 | word(i % 3, t, 0);
+        }
+    }
+    /* Makes it known that all threads of the warp have the same. */
+    __device__ __forceinline__ void join()
+    {
+        alive = __shfl_sync(0xffffffffu, alive, 0);
+    }
     /* Valid keys 32 half .. + 31 of tile t, row i. */
     __device__ __forceinline__ uint32_t word(int i, int t, int half) const
     {
@@ -66,7 +83,7 @@ struct Walk {
     {
         uint32_t thread; /* read afresh, not kept in a register */
         asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-        return word((int)(thread >> 7), t, half);
+        return __shfl_sync(0xffffffffu, word((int)(thread >> 7), t, half), 0);
     }
     __device__ __forceinline__ TileSource source(int i, int t, int tiles) const
     {
@@ -82,13 +99,18 @@ struct Walk {
     }
     __device__ __forceinline__ int next(int t, int tiles) const
     {
-        if (MASKED)
+        if (!MASKED)
+            return t;
+        if (PAIRS) { /* no registers for more */
             while (t < tiles
                    && (word(0, t, 0) | word(0, t, 1) | word(1, t, 0) | word(1, t, 1)
                        | word(2, t, 0) | word(2, t, 1))
                           == 0)
                 t++;
-        return t;
+            return t;
+        }
+        const int ahead = __ffsll((long long)(alive >> t));
+        return ahead == 0 ? tiles : t + ahead - 1;
     }
 };
 
@@ -105,7 +127,7 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
                   * P::BLOCK;
         const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
-        const Walk<MASKED> walk = {start + P::KEY_WORDS + queries.stage * 3 * ROW_WORDS};
+        Walk<MASKED, false> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
         barrier_wait(queries.empty(), queries.parity);
         barrier_expect(queries.full(), P::QUERY_STAGE + 3 * words);
         for (int i = 0; MASKED && i < 3; i++)
@@ -116,8 +138,10 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             copy_box(start + P::QUERIES + queries.stage * P::QUERY_STAGE + i * P::TILE,
                      &a.q, 128 * p.block + 64 * (i & 1),
                      (p.b * a.R + p.row(a, i / 2)) * a.H + p.h, queries.full());
-        if (MASKED)
+        if (MASKED) {
             barrier_wait(queries.full(), queries.parity ^ 1);
+            walk.start(a.tiles);
+        }
         queries.advance();
         for (int t = walk.first(a.tiles); t < a.tiles;
              t = walk.next(t + 1, a.tiles), ring.advance()) {
@@ -204,7 +228,7 @@ struct Block {
     }
 
     /* Scores to weights: u, the maxima, ex2, operands. */
-    __device__ __forceinline__ void soften(uint32_t bias, const Walk<MASKED> &walk, int t,
+    __device__ __forceinline__ void soften(uint32_t bias, const Walk<MASKED, PAIRS> &walk, int t,
                                            float sc)
     {
 #pragma unroll
@@ -323,7 +347,7 @@ struct Place {
 template <int W, class Bias, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
                                        Block<W, Bias, PAIRS, MASKED> (&q)[2],
-                                       const Walk<MASKED> &walk)
+                                       const Walk<MASKED, PAIRS> &walk)
 {
     typedef Plan<W, Bias> P;
     const uint32_t ones = p.start + P::ONES;
@@ -399,9 +423,12 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         q[0].clear();
         q[1].clear();
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
-        attend(a, p, q,
-               Walk<MASKED>{start + P::KEY_WORDS
-                            + p.count % P::QUERY_STAGES * 3 * ROW_WORDS});
+        Walk<MASKED, PAIRS> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK);
+        if (MASKED && !PAIRS) {
+            walk.start(a.tiles);
+            walk.join();
+        }
+        attend(a, p, q, walk);
         release_stage(ready + 8 * P::QUERY_STAGES);
         const Piece<3> at(a, item); /* formed again rather than kept through the loop */
         const int query0 = 128 * at.block;

@@ -168,7 +168,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         Ring<P::STAGES> ahead = ring;
         int next = r + 1;
         if (MASKED && last)
-            next = (int)load_shared_word(live_word + row_stage * ROW_WORDS + 8);
+            next = (int)load_shared_uniform(live_word + row_stage * ROW_WORDS + 8);
         if (last && next < rows.end(a)) {
             ahead.advance();
             queries.advance();
@@ -188,7 +188,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_commit();
         uint32_t word = ~0u;
         if (MASKED) /* beyond the row's tiles lie other words, and keys that are not there */
-            word = load_shared_word(start + P::KEY_WORDS + row_stage * ROW_WORDS
+            word = load_shared_uniform(start + P::KEY_WORDS + row_stage * ROW_WORDS
                                     + 8 * (cluster_rank() + a.ranges * u) + 4 * group);
         const float nm[2] = {load_shared(row_values), load_shared(row_values + 32)};
         float inv[2] = {};
@@ -197,7 +197,13 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             inv[1] = load_shared(row_values + 512 + 32);
         }
         uint32_t high[8], low[PAIRS ? 8 : 1];
-        w.gradient(c, u, bias, word, nm, inv, a.sc, high, low);
+        if (!MASKED || word != 0) {
+            w.gradient(c, u, bias, word, nm, inv, a.sc, high, low);
+        } else { /* dS of the step is zero, and dbias stays */
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                high[i] = low[PAIRS ? i : 0] = 0;
+        }
         wgmma_wait();
         settled(w.s[c ^ 1]);
         settled(w.ds[c ^ 1]);
@@ -230,7 +236,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         int next = 0, steps = STEPS;
         if (EXITS)
             steps = steps_of<STEPS, P::GRAIN>(
-                load_shared_word(live_word + queries.stage * ROW_WORDS), a.ranges);
+                load_shared_uniform(live_word + queries.stage * ROW_WORDS), a.ranges);
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;

@@ -28,9 +28,9 @@ template <int W, class Bias, int HALF, bool PAIRS>
 struct Plan {
     static constexpr int GROUPS = 2, WARPS = 4 * GROUPS, THREADS = 128 * GROUPS + 128;
     static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2;
-    /* A masked row may end after so many steps, even for the halves' sake. The registers
-     * suffice for one such exit. */
-    static constexpr int GRAIN = 4;
+    /* A masked row may end after so many steps and every multiple, even for the halves' sake.
+     * With pairs or an FP32 bias there are no registers for more than one such exit. */
+    static constexpr int GRAIN = 2;
     static constexpr int SIDE = STEPS * TILE, STAGE = 2 * SIDE; /* k and v of a row */
     static constexpr int ROWS = 2, ROW = 2 * TILE;              /* q and dout of a row */
     static constexpr int ROW_VALUES = RowTile<PAIRS>::BYTES;
