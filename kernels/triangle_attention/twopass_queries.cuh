@@ -34,6 +34,9 @@ struct Worker {
     typedef Plan<W, Bias, HALF, PAIRS> P;
     float dbias[P::STEPS][16], s[2][16], ds[2][16], dq[W / 2];
     float nd[2]; /* -delta of rows g, g + 8, for the scores to be formed next */
+    float nm[2]; /* the other row value, for those to become gradients */
+    static constexpr bool AHEAD = !PAIRS;
+    BiasPieces<Bias, AHEAD ? 4 : 2> ahead; /* bias of the next step, if there are registers */
     uint32_t high[8], low[PAIRS ? 8 : 1];
 
     __device__ __forceinline__ void load_deltas(uint32_t values)
@@ -82,20 +85,40 @@ struct Worker {
         multiply_rows<W, PAIRS, 2>(dq, high, low, keys + u * (P::TILE / 16), keep);
     }
 
-    /* S and dP of step u to dS, which joins dbias. word: the valid keys of the step. */
-    __device__ __forceinline__ void gradient(int c, int u, uint32_t bias, uint32_t word,
-                                             const float (&nm)[2], const float (&inv)[2],
-                                             float sc, uint32_t *to_high,
-                                             uint32_t *to_low)
+    static constexpr int BIAS_STEP = 2 * BiasTile<Bias>::BYTES;
+    __device__ __forceinline__ void load_ahead(uint32_t bias, int u)
     {
+        if constexpr (AHEAD)
+            ahead.load(bias + u * BIAS_STEP);
+    }
+
+    /* S of step u to u_ij; the bias of step `then`, which is the next, is asked for. */
+    __device__ __forceinline__ void scale(float (&x)[16], int u, int then, uint32_t bias,
+                                          float sc)
+    {
+        if constexpr (AHEAD) {
+#pragma unroll
+            for (int i = 0; i < 16; i++)
+                x[i] = __fmaf_rn(x[i], sc, ahead.value(i));
+            load_ahead(bias, then);
+            return;
+        }
 #pragma unroll
         for (int j = 0; j < 2; j++) {
             BiasPieces<Bias, 2> b;
-            b.load(bias + 2 * u * BiasTile<Bias>::BYTES + j * (BiasTile<Bias>::BYTES / 2));
+            b.load(bias + u * BIAS_STEP + j * (BiasTile<Bias>::BYTES / 2));
 #pragma unroll
             for (int i = 0; i < 8; i++)
-                s[c][8 * j + i] = __fmaf_rn(s[c][8 * j + i], sc, b.value(i));
+                x[8 * j + i] = __fmaf_rn(x[8 * j + i], sc, b.value(i));
         }
+    }
+
+    /* S and dP of step u to dS, which joins dbias. word: the valid keys of the step. */
+    __device__ __forceinline__ void gradient(int c, int u, int then, uint32_t bias, uint32_t word,
+                                             const float (&inv)[2], float sc, uint32_t *to_high,
+                                             uint32_t *to_low)
+    {
+        scale(s[c], u, then, bias, sc);
         if (MASKED && word != ~0u) {
             const uint32_t kept = word >> (2 * lane_in_four());
 #pragma unroll
@@ -190,16 +213,21 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         if (MASKED) /* beyond the row's tiles lie other words, and keys that are not there */
             word = load_shared_uniform(start + P::KEY_WORDS + row_stage * ROW_WORDS
                                     + 8 * (cluster_rank() + a.ranges * u) + 4 * group);
-        const float nm[2] = {load_shared(row_values), load_shared(row_values + 32)};
+        if (u == 0) {
+            w.nm[0] = load_shared(row_values);
+            w.nm[1] = load_shared(row_values + 32);
+        }
         float inv[2] = {};
         if (PAIRS) {
             inv[0] = load_shared(row_values + 512);
             inv[1] = load_shared(row_values + 512 + 32);
         }
         uint32_t high[8], low[PAIRS ? 8 : 1];
+        constexpr int then = last ? 0 : u + 1;
         if (!MASKED || word != 0) {
-            w.gradient(c, u, bias, word, nm, inv, a.sc, high, low);
+            w.gradient(c, u, then, bias, word, inv, a.sc, high, low);
         } else { /* dS of the step is zero, and dbias stays */
+            w.load_ahead(bias, then);
 #pragma unroll
             for (int i = 0; i < 8; i++)
                 high[i] = low[PAIRS ? i : 0] = 0;
@@ -265,6 +293,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         barrier_wait(ring.full(), 0);
         barrier_wait(queries.full(), 0);
         w.load_deltas(values);
+        w.load_ahead(bias, 0);
         w.start_scores(0);
         wgmma_fence();
         w.scores(0, all_queries, all_keys);
