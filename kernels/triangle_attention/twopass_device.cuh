@@ -66,7 +66,9 @@ __device__ __forceinline__ TileSource tile_source(bool whole, bool part)
  * generic pointer it would turn every load into a generic one. */
 __device__ __forceinline__ uint32_t shared_start()
 {
-    return (shared_address(shared_memory()) + (ALIGNMENT - 1u)) & ~(ALIGNMENT - 1u);
+    const uint32_t start =
+        (shared_address(shared_memory()) + (ALIGNMENT - 1u)) & ~(ALIGNMENT - 1u);
+    return __shfl_sync(0xffffffffu, start, 0); /* or it would be formed again in every loop */
 }
 
 /* Loads stay behind the barrier waits because both are volatile. */
