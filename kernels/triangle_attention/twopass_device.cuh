@@ -66,9 +66,14 @@ __device__ __forceinline__ TileSource tile_source(bool whole, bool part)
  * generic pointer it would turn every load into a generic one. */
 __device__ __forceinline__ uint32_t shared_start()
 {
-    const uint32_t start =
-        (shared_address(shared_memory()) + (ALIGNMENT - 1u)) & ~(ALIGNMENT - 1u);
-    return __shfl_sync(0xffffffffu, start, 0); /* or it would be formed again in every loop */
+    return (shared_address(shared_memory()) + (ALIGNMENT - 1u)) & ~(ALIGNMENT - 1u);
+}
+
+/* The same, kept: or it would be formed again in every loop, six instructions that wait for
+ * each other. */
+__device__ __forceinline__ uint32_t shared_start_kept()
+{
+    return __shfl_sync(0xffffffffu, shared_start(), 0);
 }
 
 /* Loads stay behind the barrier waits because both are volatile. */

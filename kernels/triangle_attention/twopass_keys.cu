@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
     keys_kernel(const __grid_constant__ Keys a)
 {
     typedef Plan<W, Bias, PAIRS> P;
-    const uint32_t start = shared_start();
+    const uint32_t start = shared_start_kept();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     if (threadIdx.x == 0)
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);

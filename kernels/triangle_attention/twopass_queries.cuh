@@ -101,15 +101,15 @@ struct Worker {
             for (int i = 0; i < 16; i++)
                 x[i] = __fmaf_rn(x[i], sc, ahead.value(i));
             load_ahead(bias, then);
-            return;
-        }
+        } else {
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
-            BiasPieces<Bias, 2> b;
-            b.load(bias + u * BIAS_STEP + j * (BiasTile<Bias>::BYTES / 2));
+            for (int j = 0; j < 2; j++) {
+                BiasPieces<Bias, 2> b;
+                b.load(bias + u * BIAS_STEP + j * (BiasTile<Bias>::BYTES / 2));
 #pragma unroll
-            for (int i = 0; i < 8; i++)
-                x[8 * j + i] = __fmaf_rn(x[8 * j + i], sc, b.value(i));
+                for (int i = 0; i < 8; i++)
+                    x[8 * j + i] = __fmaf_rn(x[8 * j + i], sc, b.value(i));
+            }
         }
     }
 
@@ -337,7 +337,7 @@ __global__ void __launch_bounds__(384, 1)
     queries_kernel(const __grid_constant__ TwopassQueries a)
 {
     typedef Plan<W, Bias, HALF, PAIRS> P;
-    const uint32_t start = shared_start();
+    const uint32_t start = shared_start_kept();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     const Rows<P::STEPS, MASKED> rows(a, Place(a));
     if (threadIdx.x == 0) {

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The forward kernel of `twopass` and `split`: its arguments, its shared memory, the key tiles
+ * it walks, and the copies that feed it. */
+#ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_COPY_CUH
+#define KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_COPY_CUH
+
+#include "kernels/triangle_attention/twopass_device.cuh"
+
+namespace {
+
+struct Forward {
+    CUtensorMap q, k, v;
+    CUtensorMap clean_k, clean_v; /* of key tiles that are valid in part */
+    const char *bias;                 /* bias tiles, rows are queries */
+    const uint64_t *words;            /* [B R][word_stride] */
+    const int *order;                 /* [B R], rows in order of work, or NULL */
+    uint16_t *o, *error;              /* bf16 [B,R,H,N,D] or NULL */
+    float *wide, *m, *inv;            /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
+    int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
+    int blocks, row_groups, items;    /* of 128 queries; of three rows; pieces of work */
+    float sc;
+};
+
+template <int W, class Bias>
+struct Plan {
+    static constexpr int ROWS = 3, WARPS = 4 * ROWS, THREADS = 128 * ROWS + 128;
+    static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BiasTile<Bias>::BYTES;
+    static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
+    static constexpr int STAGES = W == 32 && sizeof(Bias) == 4 ? 3 : 4;
+    static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
+    static constexpr int QUERIES = STAGES * STAGE;
+    static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
+    static constexpr int KEY_WORDS = ONES + 512;         /* a Walk for each stage of q */
+    static constexpr int WALK = ROWS * ROW_WORDS;
+    static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
+    static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
+    static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES + ALIGNMENT;
+    static_assert(SHARED <= SHARED_LIMIT, "fits");
+};
+
+/* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
+ * words are at a shared address, ROW_WORDS bytes a row. */
+template <bool MASKED, bool PAIRS>
+struct Walk {
+    uint32_t words;
+    uint64_t alive; /* bit t, tile t has a valid key; not kept with pairs */
+
+    __device__ __forceinline__ Walk(uint32_t words) : words(words), alive(0) {}
+    /* Once the words are there. One thread, or all of a warp. */
+    __device__ __forceinline__ void start(int tiles)
+    {
+#pragma unroll
+        for (int i = 0; i < 6; i++) {
+            const int t = row_word(i < 3 ? RowWord::WHOLE : RowWord::PART, tiles);
+            alive |= (uint64_t)word(i % 3, t, 1) << 32 | word(i % 3, t, 0);
+        }
+    }
+    /* Makes it known that all threads of the warp have the same. */
+    __device__ __forceinline__ void join()
+    {
+        alive = __shfl_sync(0xffffffffu, alive, 0);
+    }
+    /* Valid keys 32 half .. + 31 of tile t, row i. */
+    __device__ __forceinline__ uint32_t word(int i, int t, int half) const
+    {
+        return load_shared_word(words + i * ROW_WORDS + 8 * t + 4 * half);
+    }
+    /* The same of the row that a computing thread has. */
+    __device__ __forceinline__ uint32_t mine(int t, int half) const
+    {
+        uint32_t thread; /* read afresh, not kept in a register */
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        return __shfl_sync(0xffffffffu, word((int)(thread >> 7), t, half), 0);
+    }
+    __device__ __forceinline__ TileSource source(int i, int t, int tiles) const
+    {
+        const uint32_t whole = word(i, row_word(RowWord::WHOLE, tiles), t >> 5);
+        const uint32_t part = word(i, row_word(RowWord::PART, tiles), t >> 5);
+        return tile_source(whole >> (t & 31) & 1, part >> (t & 31) & 1);
+    }
+    /* Where no tile has a valid key the first one is as good as any. */
+    __device__ __forceinline__ int first(int tiles) const
+    {
+        const int t = next(0, tiles);
+        return MASKED && t == tiles ? 0 : t;
+    }
+    __device__ __forceinline__ int next(int t, int tiles) const
+    {
+        if (!MASKED)
+            return t;
+        if (PAIRS) { /* no registers for more */
+            while (t < tiles
+                   && (word(0, t, 0) | word(0, t, 1) | word(1, t, 0) | word(1, t, 1)
+                       | word(2, t, 0) | word(2, t, 1))
+                          == 0)
+                t++;
+            return t;
+        }
+        const int ahead = __ffsll((long long)(alive >> t));
+        return ahead == 0 ? tiles : t + ahead - 1;
+    }
+};
+
+template <int W, class Bias, bool MASKED>
+__device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
+{
+    typedef Plan<W, Bias> P;
+    Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
+    Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
+    for (int item = (int)blockIdx.x; item < a.items; item += (int)gridDim.x) {
+        const Piece<3> p(a, item);
+        const char *bias =
+            a.bias
+            + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
+                  * P::BLOCK;
+        const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
+        Walk<MASKED, false> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
+        barrier_wait(queries.empty(), queries.parity);
+        barrier_expect(queries.full(), P::QUERY_STAGE + 3 * words);
+        for (int i = 0; MASKED && i < 3; i++)
+            copy_bytes(walk.words + i * ROW_WORDS,
+                       a.words + (size_t)(p.b * a.R + p.row(a, i)) * (words / 8), words,
+                       queries.full());
+        for (int i = 0; i < 2 * P::ROWS; i++)
+            copy_box(start + P::QUERIES + queries.stage * P::QUERY_STAGE + i * P::TILE,
+                     &a.q, 128 * p.block + 64 * (i & 1),
+                     (p.b * a.R + p.row(a, i / 2)) * a.H + p.h, queries.full());
+        if (MASKED) {
+            barrier_wait(queries.full(), queries.parity ^ 1);
+            walk.start(a.tiles);
+        }
+        queries.advance();
+        for (int t = walk.first(a.tiles); t < a.tiles;
+             t = walk.next(t + 1, a.tiles), ring.advance()) {
+            barrier_wait(ring.empty(), ring.parity);
+            const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
+            barrier_expect(full, P::STAGE);
+            for (int i = 0; i < P::ROWS; i++) {
+                const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
+                const TileSource from =
+                    MASKED ? walk.source(i, t, a.tiles) : TileSource::ALL;
+                const int key = 64 * (from == TileSource::NONE ? a.tiles : t);
+                const bool clean = from == TileSource::PART;
+                copy_box(to + 2 * i * P::TILE, clean ? &a.clean_k : &a.k, key, plane, full);
+                copy_box(to + (2 * i + 1) * P::TILE, clean ? &a.clean_v : &a.v, key, plane,
+                         full);
+            }
+            for (int i = 0; i < 2; i++)
+                copy_bytes(to + 2 * P::ROWS * P::TILE + i * P::BLOCK,
+                           bias + ((size_t)i * a.key_tiles + t) * P::BLOCK, P::BLOCK, full);
+        }
+    }
+}
+
+} // namespace
+
+#endif
