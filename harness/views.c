@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Within the guard band before the tensor; keeps any alignment a kernel may ask for. */
-enum { OFFSET_BYTES = 256 };
+enum { OFFSET_BYTES = 256, MARGIN = GG_ARENA_ALIGN };
 
 static const char *const texts[GG_VIEWS] = {
     "an input behind a byte offset", "an input with space between its rows",
@@ -114,7 +114,8 @@ static void expand(const gg_tensor *tensor, int axis, const char *from, char *de
     }
 }
 
-/* Both in the backend's memory. The view's is as long as the tensor, and holds poison
+/* Both in the backend's memory, the dense one with the room around it that a tensor in an
+ * arena has, which hosted.c copies too. The view's is as long as the tensor, and holds poison
  * behind what it shows: who reads it as dense gets wrong numbers, not a crash. */
 static gg_status store_expanded(gg_trial *t, gg_view *view)
 {
@@ -127,7 +128,8 @@ static gg_status store_expanded(gg_trial *t, gg_view *view)
     gg_status status = b->download(host, tensor->data, bytes);
     if (status == GG_OK) expand(tensor, view->axis, host, dense, stored);
     if (status == GG_OK) status = b->alloc(bytes, &view->memory);
-    if (status == GG_OK) status = b->alloc(bytes, &view->dense);
+    if (status == GG_OK) status = b->alloc(bytes + MARGIN + GG_GUARD_BYTES, &view->block);
+    if (status == GG_OK) view->dense = (char *)view->block + MARGIN;
     if (status == GG_OK) status = b->fill(view->memory, bytes, gg_trial_poison(1));
     if (status == GG_OK) status = b->upload(view->dense, dense, bytes);
     if (status == GG_OK)
@@ -172,6 +174,6 @@ void gg_view_close(gg_trial *t, gg_view *view)
 {
     t->dl_input[view->input] = view->before;
     if (view->memory != NULL) t->plan->backend->free(view->memory);
-    if (view->dense != NULL) t->plan->backend->free(view->dense);
-    view->memory = view->dense = NULL;
+    if (view->block != NULL) t->plan->backend->free(view->block);
+    view->memory = view->dense = view->block = NULL;
 }

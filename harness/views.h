@@ -16,7 +16,8 @@ typedef struct gg_view {
     DLTensor before;   /* the call's own */
     int64_t strides[GG_MAX_DIMS];
     void *memory;      /* of a strided copy */
-    void *dense;       /* what an expanded view shows, written out */
+    void *dense;       /* what an expanded view shows, written out, in `block` */
+    void *block;
 } gg_view;
 
 /* Puts the view into the trial's call. *taken is false when the input has no such view
