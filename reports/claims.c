@@ -9,7 +9,9 @@
 
 #include "reports/pair.h"
 
-enum { FEWEST = 5, SCRATCH = 2000 }; /* values of an interval; gg_mean_interval's */
+/* Values of an interval; gg_mean_interval's; outputs by families beyond which claims are
+ * judged over all families alone: each row looks at every case. */
+enum { FEWEST = 5, SCRATCH = 2000, MOST_ROWS = 1000 };
 
 typedef struct maker {
     const gg_run_record *run;
@@ -116,6 +118,7 @@ static gg_status saved(maker *m, const gg_claim *claim)
         const gg_ablation_row *a = &m->summary->ablation[i];
         if (strcmp(m->run->ablation, claim->what) != 0) break;
         if (!has_word(claim->outputs, a->output)) continue;
+        if (a->family[0] && m->summary->ablation_count > MOST_ROWS) continue;
         gg_claim_row row = row_of(claim, a->output, a->family);
         snprintf(row.value, sizeof row.value, "%+.1f %%", 100 * a->mean);
         snprintf(row.basis, sizeof row.basis, "%d pairs", a->pairs);
@@ -209,6 +212,7 @@ static gg_status on_floor(maker *m, const gg_claim *claim)
     for (int i = 0; status == GG_OK && i < m->summary->row_count; i++) {
         const gg_summary_row *s = &m->summary->rows[i];
         if (!has_word(claim->outputs, s->output)) continue;
+        if (s->family[0] && m->summary->row_count > MOST_ROWS) continue;
         gg_claim_row row = row_of(claim, s->output, s->family);
         int count = ratios(m->run, s, values);
         double mean = NAN, low = NAN, high = NAN;
@@ -278,6 +282,7 @@ static gg_status lower_than(maker *m, const gg_claim *claim, const gg_run_record
     for (int i = 0; status == GG_OK && i < pairing.row_count; i++) {
         const gg_pair_row *p = &pairing.rows[i];
         if (!has_word(claim->outputs, p->output)) continue;
+        if (p->family[0] && pairing.row_count > MOST_ROWS) continue;
         gg_claim_row row = row_of(claim, p->output, p->family);
         char text[2][32];
         snprintf(row.value, sizeof row.value, "%s times its RMSE", times(p->mean, text[0]));

@@ -177,6 +177,17 @@ Test(claims, a_check_shows_its_claim_where_it_is_made)
     gg_run_free(&run);
 }
 
+Test(claims, a_family_a_case_costs_no_square)
+{
+    gg_run_record run = claimed(20000, 0.4);
+    for (int i = 0; i < run.count; i++) SET(run.cases[i].family, "f%d", i / 5);
+    gg_claims claims = made(&run, NULL, 0);
+    cr_expect_lt(claims.count, 100);
+    gg_claims_free(&claims);
+    expect(&run, GG_CLAIM_SAVED, "dq", "", GG_CLAIM_REPRODUCED);
+    gg_run_free(&run);
+}
+
 Test(claims, an_operator_may_have_none)
 {
     gg_run_record run = claimed(4, 0.4);
