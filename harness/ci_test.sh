@@ -81,6 +81,24 @@ action 3 nobase suite=smoke600 kernel=turbo baseline=/nonexistent.json program="
     options="--case normal-N24-D16-s000"
 says err 'nonexistent.json'
 
+echo "speed and memory, where benches are asked for"
+export GRADGATE_BENCH_SUITE="$work/one.json"
+cat >"$GRADGATE_BENCH_SUITE" <<'END'
+{"gradgate_suite": 1, "name": "one", "summary": "one case to time", "id": "ND",
+ "operator": "triangle_attention",
+ "cases": [{"extents": {"B": 1, "R": "N", "H": 2, "N": 24, "D": 16}, "families": ["normal"],
+            "seeds": {"first": 0, "count": 1}}]}
+END
+(cd "$work" && "$gradgate" bench --suite one.json --kernel turbo,recompute --out then.json \
+    --reps 3 >/dev/null) || no "no bench"
+sed -E 's/"(saved|workspace)_bytes": [0-9]+/"\1_bytes": 64/' "$work/then.json" >"$work/small.json"
+action 1 grown $given program="$gradgate" options="$few" bench=turbo,recompute \
+    bench_baseline="$work/small.json"
+says out '^::error file=.*title=gradgate gate%3A memory failed'
+says grown/reports/gate.json '"rule": "speed"'
+says grown/summary.md 'memory . failed .* \+[0-9.]+ %'
+if [ -s "$work/grown/reports/bench.md" ]; then ok; else no "bench.md is missing"; fi
+
 # The recipes as wholes, in a repository whose pull request takes compensation away. `make`
 # puts the programs of the base and of the change where a build would; all else is real.
 echo "each recipe, step by step: the pull request is red, the same code is not"
@@ -142,6 +160,7 @@ on_gpu() { # CODE NAME IS-MAIN; there may be no GPU here, so `cuda` is the host 
     recipe "$1" "$2" workflow "$work/gpu.yml" "$repository" "$work/$2" github.sha=0123abc \
         "github.event_name == 'schedule' && '--repeats 200' || '--repeats 5'=--repeats 5" \
         "steps.baseline.outputs.cache-matched-key != '' && format('{0}/baseline.json', runner.temp) || ''=$4" \
+        "steps.baseline.outputs.cache-matched-key != '' && format('{0}/bench.json', runner.temp) || ''=$5" \
         "github.ref == 'refs/heads/main' && github.event_name == 'push'=$3"
 }
 gitlab() { # CODE NAME MERGE-REQUEST-BASE
@@ -155,11 +174,13 @@ cp -r "$repository/gradgate-reports" "$work/red-gitlab/reports"
 says red-gitlab/reports/gate.xml 'name="compensation".*|message="compensation: earned'
 hides red-gitlab/out '^::'
 git checkout main
-on_gpu 0 main-gpu true ""
+on_gpu 0 main-gpu true "" ""
 if [ -s "$work/main-gpu/baseline.json" ]; then ok; else no "main keeps no baseline"; fi
 git checkout change
 cp "$work/main-gpu/baseline.json" "$work/kept.json"
-on_gpu 1 red-gpu false "$work/kept.json"
+cp "$work/main-gpu/bench.json" "$work/kept-bench.json"
+on_gpu 1 red-gpu false "$work/kept.json" "$work/kept-bench.json"
+says red-gpu/gradgate/gate.json '"rule": "speed"'
 says red-gpu/out '^::error file=.*title=gradgate gate%3A compensation failed'
 if [ -e "$work/red-gpu/baseline.json" ]; then no "a pull request writes the baseline"; else ok; fi
 git rm loses-compensation

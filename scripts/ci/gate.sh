@@ -6,6 +6,9 @@
 #   GRADGATE_DEVICE    host (default), cuda, cuda:I
 #   GRADGATE_BASELINE  the report to keep up with; empty: the run's own verdict decides
 #   GRADGATE_BITS      exact: a changed bit fails
+#   GRADGATE_BENCH     kernels to time together, such as turbo,naive (suite GRADGATE_BENCH_SUITE,
+#                      default bench); leaves bench.json and bench.md
+#   GRADGATE_BENCH_BASELINE  the baseline's bench.json: speed and memory are gated, too
 #   GRADGATE_SOURCE    the kernel's source file, for the annotations
 #   GRADGATE_OUT       folder for the reports (default gradgate-reports); best outside the
 #                      checkout, for a new file there makes the next build a changed one
@@ -21,7 +24,9 @@ baseline=${GRADGATE_BASELINE:-}
 command -v "$gradgate" >/dev/null || { echo "gate.sh: no program '$gradgate'" >&2; exit 3; }
 mkdir -p "$out" || exit 3
 # nothing of an earlier run may be taken for this one's
-for form in json json.journal xml html md; do rm -f "$out/report.$form" "$out/gate.$form"; done
+for form in json json.journal xml html md; do
+    rm -f "$out/report.$form" "$out/gate.$form" "$out/bench.$form"
+done
 
 # worse A B: failed, then bad input, then not verified, then passed. A signal is no verdict.
 rank() { case $1 in 0) echo 0 ;; 3) echo 2 ;; 1) echo 3 ;; *) echo 1 ;; esac; }
@@ -46,10 +51,18 @@ fi
 annotate "$gradgate" report "$out/report.json" --junit "$out/report.xml" \
     --html "$out/report.html" --markdown="$out/report.md"
 code=$(worse "$code" $?)
+set --
+if [ -n "${GRADGATE_BENCH:-}" ]; then
+    "$gradgate" bench --suite "${GRADGATE_BENCH_SUITE:-bench}" --kernel "$GRADGATE_BENCH" \
+        --device "${GRADGATE_DEVICE:-host}" --out "$out/bench.json" --markdown "$out/bench.md"
+    code=$(worse "$code" $?)
+    [ ! -f "$out/bench.json" ] || [ -z "${GRADGATE_BENCH_BASELINE:-}" ] ||
+        set -- --bench "$out/bench.json" --bench-baseline "$GRADGATE_BENCH_BASELINE"
+fi
 if [ -n "$baseline" ]; then
     annotate "$gradgate" gate "$out/report.json" --baseline "$baseline" \
         ${GRADGATE_BITS:+--bits "$GRADGATE_BITS"} --json "$out/gate.json" \
-        --junit "$out/gate.xml" --markdown "$out/gate.md"
+        --junit "$out/gate.xml" --markdown "$out/gate.md" "$@"
     code=$(worse "$code" $?)
 fi
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
