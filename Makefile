@@ -36,7 +36,7 @@ endif
 MPI_FLAGS = -DGG_MPI=1 $(shell mpicc --showme:compile)
 MPI_LIBS = $(shell mpicc --showme:link)
 ifdef MPI
-$(BUILD)/harness/ranks.o: HOST_FLAGS += $(MPI_FLAGS)
+$(BUILD)/harness/ranks.o: private HOST_FLAGS += $(MPI_FLAGS)
 LIBS += $(MPI_LIBS)
 endif
 ifdef SAN
@@ -76,18 +76,24 @@ $(BUILD)/unit: $(TESTS:%.c=$(BUILD)/%.o) $(OBJECTS)
 	@echo "  link $@"
 	@$(LINK) -o $@ $^ $(LIBS) -lcriterion
 
-$(BUILD)/%.o: %.c $(BUILD)/build_identity.h | setup
+$(BUILD)/%.o: %.c $(BUILD)/flags | setup $(BUILD)/build_identity.h
 	@mkdir -p $(@D)
 	@echo "  cc   $<"
 	@$(CC) $(HOST_FLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/%.cu.o: %.cu | setup
+$(BUILD)/%.cu.o: %.cu $(BUILD)/flags | setup
 	@mkdir -p $(@D)
 	@echo "  nvcc $<"
 	@$(NVCC) $(DEVICE_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ > $(@:.o=.log) 2>&1 \
 	    || { cat $(@:.o=.log); rm -f $@; exit 1; }
 
-# Rewritten only when the identity changes, so that nothing is built again for nothing.
+# Both rewritten only when they change: other flags build everything again, another commit only
+# what states the identity.
+$(BUILD)/flags: FORCE | setup
+	@mkdir -p $(BUILD)
+	@echo '$(CC) $(HOST_FLAGS) / $(if $(filter 1,$(CUDA)),$(NVCC) $(DEVICE_FLAGS))$(if $(MPI), MPI)' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
 $(BUILD)/build_identity.h: FORCE | setup
 	@mkdir -p $(BUILD)
 	@sh scripts/identity.sh $(VERSION) "$(CC)" "$(if $(filter 1,$(CUDA)),$(NVCC))" \

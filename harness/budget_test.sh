@@ -30,6 +30,7 @@ cat >"$work/large.json" <<'END'
 {"gradgate_suite": 1, "name": "large", "operator": "triangle_attention", "cases": [{"extents": {"B": 1, "R": 300,
  "H": 4, "N": 300, "D": 32}, "families": ["normal"], "seeds": {"first": 0, "count": 1}}]}
 END
+# shellcheck disable=SC3045 # dash has -v
 (cd "$work" && ulimit -v 400000 && "$gradgate" budget --suite ./large.json --kernel turbo >out 2>err)
 code=$?
 if [ $code -eq 2 ]; then ok; else no "a budget without memory exits $code: $(cat "$work/err")"; fi

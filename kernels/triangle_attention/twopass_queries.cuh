@@ -3,10 +3,10 @@
  * (README.md). Its instances are in twopass_queries.cu and split_queries.cu.
  *
  * A CTA owns 64 queries and 2 HALF keys and loops over the rows r of its chunk. Two
- * warpgroups compute, HALF keys each, a third copies. dbias of the chunk stays in
- * registers for the whole loop and is written once. The step of 32 keys is a pipeline of
- * two: while the elementwise work of one runs, the tensor cores form S and dP of the next
- * and add dS k of the one before.
+ * warpgroups compute, HALF keys each; of a third one warp copies k and v, one the rest. dbias
+ * of the chunk stays in registers for the whole loop and is written once. The step of 32 keys
+ * is a pipeline of two: while the elementwise work of one runs, the tensor cores form S and dP
+ * of the next and add dS k of the one before.
  *
  * The CTAs of a query tile's ranges form a cluster: dq of a row passes from one to the next
  * through shared memory, each adding its part, and the last stores it. Keys are dealt out in
@@ -14,8 +14,8 @@
  * them the same.
  *
  * Registers of a computing thread, W = 32, HALF = 192: dbias 96, S and dP of two steps 64,
- * dq 16, operands 16 (32 with pairs), row values 4: 196 (212) of 240. q and dout as shared
- * operands save 16.
+ * dq 16, operands 16 (32 with pairs), row values 4, the next step's bias 8 (16 if FP32, none
+ * with pairs): 204 or 212 of 240. q and dout as shared operands save 16.
  * Shared memory, W = 32, HALF = 192: the bias of the CTA (48 KB BF16, 96 KB FP32); two or
  * three stages of one row's k and v (48 KB), two of its q, dout and row values (8.5 KB); 16
  * KB for dq between the warpgroups and from the CTA before. */

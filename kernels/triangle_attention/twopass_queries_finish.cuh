@@ -121,9 +121,11 @@ __device__ __forceinline__ DqPassage<W> passage_of(uint32_t start)
             start + Plan::TAKEN, {start + Plan::TARGET}, 0};
 }
 
-/* Sends dq of row r, which both warpgroups have a part of, on its way. Each thread hands over
- * to the one in the other warpgroup that took its place's values last, or to none yet: so
- * one barrier suffices that says the buffer is full, 1 or 2 in turn. */
+/* Sends dq of row r, which both warpgroups have a part of, on its way. A thread hands its part
+ * over in a place that only its fellow in the other warpgroup reads, and which it read itself
+ * the row before: so one barrier suffices, 1 or 2 in turn, which says that the buffer is full.
+ * And a warpgroup hands over only after it has sent the row before: so each waits for the
+ * right phase of `arrived` and `taken`, though it sees every second one. */
 template <int W>
 __device__ __forceinline__ void finish_row(const TwopassQueries &a, DqPassage<W> &passage,
                                            float (&dq)[W / 2], int r)
