@@ -296,7 +296,7 @@ Test(suite, own_folder_comes_first)
 Test(suite, unknown_name_lists_the_known)
 {
     refused("paper60", "no suite named paper60; known: bench determinism "
-                       "determinism_host determinism_linear families600 honest200 linear60 "
+                       "determinism_host determinism_linear edges families600 honest200 linear60 "
                        "paper600");
     refused("", "no suite named ");
     refused("..", "no suite named ..");
@@ -311,7 +311,7 @@ Test(suite, built_in_suites)
     } built_in[] = {
         {"bench", 8, 8},           {"determinism", 12, 20},
         {"determinism_host", 8, 20}, {"determinism_linear", 4, 8},
-        {"families600", 600, 600}, {"honest200", 200, 200},
+        {"edges", 54, 54},         {"families600", 600, 600}, {"honest200", 200, 200},
         {"linear60", 60, 60},      {"paper600", 600, 600},
         {"probes", 150, 400},      {"selftest", 60, 120},       {"selftest_linear", 10, 40},
         {"smoke600", 600, 600},    {"twin300", 300, 360},
