@@ -256,16 +256,32 @@ static gg_sight look_at(const gg_trial *t, gg_tensor first[GG_MAX_OUTPUTS])
                       .truth = &t->truth, .first = first};
 }
 
-static gg_status certify(const gg_trial *t, int index, const gg_sums *sums,
-                         gg_case_record *record)
+static gg_status start_certificate(const gg_trial *t, int index, const gg_sums *sums,
+                                   const gg_case_record *record, gg_certificate **started)
 {
     gg_tensor first[GG_MAX_OUTPUTS];
     gg_sight sight = look_at(t, first);
+    *started = NULL;
     if (!gg_plan_certifies(t->plan, index) &&
         (t->plan->certify < 0 ||
          gg_certify_cost_all(t->op, &t->problem) > GG_CERTIFY_ALL))
         return GG_OK;
-    return gg_certify(&sight, sums, t->what->seed, record->outputs, record->output_count);
+    return gg_certify_start(&sight, sums, t->what->seed, record->outputs,
+                            record->output_count, started);
+}
+
+/* The pair runs on the device while MPFR works on the host. */
+static gg_status ablate_and_certify(gg_trial *t, int index, const gg_sums *sums,
+                                    gg_case_record *record)
+{
+    gg_certificate *started;
+    GG_TRY(start_certificate(t, index, sums, record, &started));
+    gg_status status = ablate(t, record);
+    if (status == GG_OK) return gg_certify_finish(started, record->outputs);
+    char message[1024];
+    snprintf(message, sizeof message, "%s", gg_message());
+    gg_certify_finish(started, record->outputs);
+    return gg_fail(status, "%s", message);
 }
 
 /* Shows the case to whoever asked. */
@@ -290,8 +306,7 @@ static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
     open_outputs(t, record);
     GG_TRY(run_repeats(t, record));
     GG_TRY(measure(t, record, sums));
-    GG_TRY(ablate(t, record));
-    GG_TRY(certify(t, index, sums, record));
+    GG_TRY(ablate_and_certify(t, index, sums, record));
     GG_TRY(judge(t, record));
     show(t, record);
     gg_levels_measure(t, record);

@@ -2,6 +2,7 @@
 #include "harness/certify.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -276,19 +277,65 @@ static gg_status fetch_parts(const points *p, gg_problem *host)
     return reference->exact_reads(p->sight->problem, p->list, p->count, copy_part, &c);
 }
 
-gg_status gg_certify(const gg_sight *sight, const gg_sums *sums, uint64_t seed,
-                     gg_output_record *outputs, int output_count)
+struct gg_certificate {
+    gg_sight sight;
+    gg_tensor first[GG_MAX_OUTPUTS];
+    points points;
+    gg_problem host;
+    bool all, threaded;
+    pthread_t thread;
+    gg_status status;
+    char message[1024]; /* of the thread that failed */
+};
+
+static void *compute(void *argument)
 {
-    points p = {.sight = sight, .sums = sums, .outputs = outputs};
-    bool all = false;
-    gg_problem host = *sight->problem;
-    for (int i = 0; i < GG_MAX_INPUTS; i++) host.input[i].data = NULL;
-    gg_status status = choose_points(&p, output_count, seed, &all);
-    if (status == GG_OK) status = fetch_parts(&p, &host);
-    if (status == GG_OK)
-        status = sight->op->reference.exact(&host, p.list, p.count, sight->backend->threads);
-    if (status == GG_OK) status = compare_points(sight, &p, all, outputs);
-    gg_problem_release(&host);
-    free(p.list);
+    gg_certificate *c = argument;
+    c->status = c->sight.op->reference.exact(&c->host, c->points.list, c->points.count,
+                                             c->sight.backend->threads);
+    if (c->status != GG_OK) snprintf(c->message, sizeof c->message, "%s", gg_message());
+    return NULL;
+}
+
+static void release(gg_certificate *c)
+{
+    gg_problem_release(&c->host);
+    free(c->points.list);
+    free(c);
+}
+
+gg_status gg_certify_start(const gg_sight *sight, const gg_sums *sums, uint64_t seed,
+                           const gg_output_record *outputs, int output_count,
+                           gg_certificate **started)
+{
+    gg_certificate *c = calloc(1, sizeof *c);
+    *started = NULL;
+    if (c == NULL) return gg_fail(GG_NO_MEMORY, "no memory for a certificate");
+    c->sight = *sight;
+    for (int o = 0; o < output_count; o++) c->first[o] = sight->first[o];
+    c->sight.first = c->first;
+    c->points = (points){.sight = &c->sight, .sums = sums, .outputs = outputs};
+    c->host = *sight->problem;
+    for (int i = 0; i < GG_MAX_INPUTS; i++) c->host.input[i].data = NULL;
+    gg_status status = choose_points(&c->points, output_count, seed, &c->all);
+    if (status == GG_OK) status = fetch_parts(&c->points, &c->host);
+    if (status != GG_OK) {
+        release(c);
+        return status;
+    }
+    c->threaded = pthread_create(&c->thread, NULL, compute, c) == 0;
+    if (!c->threaded) compute(c);
+    *started = c;
+    return GG_OK;
+}
+
+gg_status gg_certify_finish(gg_certificate *c, gg_output_record *outputs)
+{
+    if (c == NULL) return GG_OK;
+    if (c->threaded) pthread_join(c->thread, NULL);
+    gg_status status = c->status;
+    if (status != GG_OK) gg_fail(status, "%s", c->message);
+    else status = compare_points(&c->sight, &c->points, c->all, outputs);
+    release(c);
     return status;
 }
