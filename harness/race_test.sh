@@ -14,7 +14,7 @@ twins=$build/twins
 twin() {
     name=$1
     shift
-    make CUDA=0 BUILD="$twins/$name" CFLAGS="$*" twins >"$work/log" 2>&1 || {
+    MAKEFLAGS="" make CUDA=0 BUILD="$twins/$name" CFLAGS="$*" twins >"$work/log" 2>&1 || {
         cat "$work/log"; return 1; }
     join "$name" "$*" "$(find "$twins/$name" -name '*.o')"
 }

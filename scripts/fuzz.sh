@@ -22,7 +22,8 @@ if [ -n "${FUZZ_RUNS:-}" ]; then
     fuzz=$build/fuzz_runs flags="-O2 -g -fno-sanitize-coverage=trace-cmp"
     export ASAN_OPTIONS="malloc_context_size=0:quarantine_size_mb=1:max_malloc_fill_size=0"
 fi
-fast() { make CC=clang FUZZ=1 CUDA=0 BUILD="$fuzz" CFLAGS="$flags" "$@"; }
+# Its own make jobs: of the make that runs this script it would take one.
+fast() { MAKEFLAGS="" make CC=clang FUZZ=1 CUDA=0 BUILD="$fuzz" CFLAGS="$flags" "$@"; }
 fast fuzzers >/dev/null || exit 1
 rm -f "$fuzz/fuzzed.a"
 ar rc "$fuzz/fuzzed.a" $(find "$fuzz/cases" "$fuzz/reports" "$fuzz/harness" \
