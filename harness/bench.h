@@ -125,6 +125,7 @@ void gg_bench_case_run(gg_bench *bench, const gg_backend *backend, const gg_suit
 
 /* bench_figures.c */
 void gg_times_settle(gg_times *times); /* median, least and most of the samples */
+double gg_times_error(const gg_times *times); /* standard error of log(median), once settled */
 double gg_times_spread(const gg_times *times); /* (most - least) / median; NaN */
 gg_precision gg_precision_of(double rmse_over_floor);
 const char *gg_precision_name(gg_precision precision);

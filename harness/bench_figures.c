@@ -11,17 +11,33 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int sort(const gg_times *times, double sorted[GG_BENCH_REPS])
+{
+    memcpy(sorted, times->sample, (size_t)times->count * sizeof *sorted);
+    qsort(sorted, (size_t)times->count, sizeof *sorted, ascending);
+    return times->count;
+}
+
 void gg_times_settle(gg_times *times)
 {
     double sorted[GG_BENCH_REPS];
-    int n = times->count;
+    int n = sort(times, sorted);
     times->median = times->least = times->most = NAN;
     if (n < 1) return;
-    memcpy(sorted, times->sample, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
     times->median = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
     times->least = sorted[0];
     times->most = sorted[n - 1];
+}
+
+/* The median of n normal samples has a standard error of 1.253 sigma / sqrt(n), and sigma
+ * is the distance of the quartiles / 1.349: outliers do not count. */
+double gg_times_error(const gg_times *times)
+{
+    double sorted[GG_BENCH_REPS];
+    int n = sort(times, sorted);
+    if (n < 1) return NAN;
+    double distance = sorted[n - 1 - n / 4] - sorted[n / 4];
+    return 1.253 / 1.349 * distance / (times->median * sqrt(n));
 }
 
 double gg_times_spread(const gg_times *times)

@@ -19,6 +19,14 @@ for file in "$ci"/*.yml; do
         "$file" 2>"$work/err"; then ok; else no "$file: $(tail -1 "$work/err")"; fi
 done
 
+suite() { # NAME HEADS SEEDS: small cases of one shape
+    cat <<END
+{"gradgate_suite": 1, "name": "$1", "summary": "small cases", "id": "ND",
+ "operator": "triangle_attention",
+ "cases": [{"extents": {"B": 1, "R": "N", "H": $2, "N": 24, "D": 16}, "families": ["normal"],
+            "seeds": {"first": 0, "count": $3}}]}
+END
+}
 # action CODE NAME INPUT=VALUE...: the action's own step, as a runner does it (ci_recipes.py).
 action() {
     want=$1 name=$2
@@ -83,12 +91,7 @@ says err 'nonexistent.json'
 
 echo "speed and memory, where benches are asked for"
 export GRADGATE_BENCH_SUITE="$work/one.json"
-cat >"$GRADGATE_BENCH_SUITE" <<'END'
-{"gradgate_suite": 1, "name": "one", "summary": "one case to time", "id": "ND",
- "operator": "triangle_attention",
- "cases": [{"extents": {"B": 1, "R": "N", "H": 2, "N": 24, "D": 16}, "families": ["normal"],
-            "seeds": {"first": 0, "count": 1}}]}
-END
+suite one 2 1 >"$GRADGATE_BENCH_SUITE"
 (cd "$work" && "$gradgate" bench --suite one.json --kernel turbo,recompute --out then.json \
     --reps 3 >/dev/null) || no "no bench"
 sed -E 's/"(saved|workspace)_bytes": [0-9]+/"\1_bytes": 64/' "$work/then.json" >"$work/small.json"
@@ -116,12 +119,7 @@ printf '#!/bin/sh\nexec "%s" "\$@"\n' "\$program" >build/gradgate
 chmod +x build/gradgate
 END
 chmod +x "$shims/make"
-cat >"$work/suites/smoke600.json" <<'END'
-{"gradgate_suite": 1, "name": "smoke600", "summary": "some of its cases", "id": "ND",
- "operator": "triangle_attention",
- "cases": [{"extents": {"B": 1, "R": "N", "H": 4, "N": 24, "D": 16}, "families": ["normal"],
-            "seeds": {"first": 0, "count": 8}}]}
-END
+suite smoke600 4 8 >"$work/suites/smoke600.json"
 git() {
     command git -C "$repository" -c user.name=ci -c user.email=ci@example.org \
         -c init.defaultBranch=main -c commit.gpgsign=false "$@" >/dev/null 2>&1

@@ -14,28 +14,12 @@
 
 enum { MOST_ENTRIES = 20000 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* The median of n normal samples has a standard error of 1.253 sigma / sqrt(n), and sigma
- * is the distance of the quartiles / 1.349: outliers do not count. */
-static void settle(double *samples, int count, double *median, double *error)
-{
-    qsort(samples, (size_t)count, sizeof *samples, by_value);
-    double low = samples[count / 4], high = samples[count - 1 - count / 4];
-    *median = (samples[count / 2] + samples[(count - 1) / 2]) / 2;
-    *error = 1.253 / 1.349 * (high - low) / (*median * sqrt(count));
-}
-
 static gg_status read_times(gg_json_in *in, const cJSON *entry, const char *key, double *median,
                             double *error)
 {
     const cJSON *times = gg_in_get(entry, key), *sample;
-    double samples[GG_BENCH_REPS];
-    int count = 0, most = 0;
+    gg_times read = {.count = 0};
+    int most = 0;
     *median = *error = NAN;
     if (times == NULL || gg_in_get(times, "samples_ms") == NULL) return GG_OK;
     size_t mark = gg_in_enter(in, key, 0);
@@ -43,10 +27,12 @@ static gg_status read_times(gg_json_in *in, const cJSON *entry, const char *key,
     cJSON_ArrayForEach(sample, gg_in_get(times, "samples_ms")) {
         if (!cJSON_IsNumber(sample) || !(sample->valuedouble > 0 && sample->valuedouble < 1e12))
             return gg_in_fault(in, "samples_ms", sample, "milliseconds above 0");
-        samples[count++] = sample->valuedouble;
+        read.sample[read.count++] = sample->valuedouble;
     }
     gg_in_leave(in, mark);
-    if (count > 0) settle(samples, count, median, error);
+    gg_times_settle(&read);
+    *median = read.median;
+    *error = gg_times_error(&read);
     return GG_OK;
 }
 
