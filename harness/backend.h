@@ -22,6 +22,20 @@ typedef struct gg_measures {
 /* Work on other streams (CUDA) or threads (host), beside that of a kernel on trial. */
 typedef struct gg_load gg_load;
 
+/* Calls of a kernel under way at the same time, each on a stream (CUDA) or thread (host) of
+ * its own. */
+typedef struct gg_streams gg_streams;
+
+/* When one of them was handed over or could begin, and when its forward and its backward
+ * had ended: seconds on one clock. */
+typedef struct gg_span {
+    double begin, middle, end;
+} gg_span;
+
+/* Queues (CUDA) or does (host) one half of a call: 0 forward, 1 backward. Not 0: an error of
+ * the kernel's, after which the call's other half is left out. */
+typedef int gg_half_call(void *context, int call, int half);
+
 /* Intervals that can be under way or unread at once. */
 enum { GG_TIMERS = 256 };
 
@@ -76,6 +90,13 @@ typedef struct gg_backend {
     gg_status (*load_stop)(gg_load *load, double *shared, double *seconds);
     void (*load_close)(gg_load *load); /* NULL is allowed */
     double overlap_least; /* shared / seconds below which a load proves nothing */
+    /* Calls `first` to `first + count - 1` at once: none begins before all can. Comes back
+     * when all have ended; spans[call] and errors[call] are those of a call. */
+    gg_status (*streams_open)(const struct gg_backend *, int calls, gg_streams **streams);
+    void *(*streams_of)(const gg_streams *streams, int call); /* cudaStream_t; host: NULL */
+    gg_status (*streams_run)(gg_streams *streams, int first, int count, gg_half_call *half,
+                             void *context, gg_span *spans, int *errors);
+    void (*streams_close)(gg_streams *streams); /* NULL is allowed */
     /* Waits for the stream; GG_DEVICE_FAULT with the error's text when work failed. */
     gg_status (*finish)(const struct gg_backend *);
 } gg_backend;
@@ -87,6 +108,8 @@ gg_status gg_backend_open(const char *device, int threads, gg_backend *backend);
 gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend);
 void gg_load_on_host(gg_backend *backend); /* load_host.c: sets the load_ members */
 void gg_load_on_cuda(gg_backend *backend); /* load_cuda.cu */
+void gg_streams_on_host(gg_backend *backend); /* streams_host.c: the streams_ members */
+void gg_streams_on_cuda(gg_backend *backend); /* streams_cuda.cu */
 
 /* A copy of the problem with its inputs in host memory; release it whatever the status. */
 gg_status gg_problem_fetch(const gg_backend *, const gg_problem *problem, gg_problem *host);

@@ -354,6 +354,7 @@ gg_status gg_backend_open_cuda(int ordinal, gg_backend *backend)
     backend->download = cuda_download;
     backend->copy = cuda_copy;
     gg_load_on_cuda(backend);
+    gg_streams_on_cuda(backend);
     backend->fill = cuda_fill;
     backend->draw = cuda_draw;
     backend->draw_output = cuda_draw_output;

@@ -268,6 +268,7 @@ gg_status gg_backend_open(const char *device, int threads, gg_backend *backend)
         .timer_stop = host_timer_stop, .timer_read = host_timer_read,
         .finish = host_finish};
     gg_load_on_host(backend);
+    gg_streams_on_host(backend);
     backend->threads = threads;
     backend->cache_bytes = host_cache_bytes();
     if (strcmp(device, "host") == 0) return GG_OK;

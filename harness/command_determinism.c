@@ -13,7 +13,8 @@ static const gg_option options[] = {
     GG_OPTION_KERNEL,
     GG_OPTION_DEVICE,
     {"repeats", 'n', "N", "runs at each level (default 200; of fresh processes fewer)"},
-    {"levels", 'L', "LIST", "idle,load,placement,process,twin (default: all that can be tried)"},
+    {"levels", 'L', "LIST",
+     "idle,load,placement,process,twin,together (default: all that can be tried)"},
     {"suite", 's', "SUITE", "cases (default: the operator's determinism suite)"},
     {"case", 'c', "GLOB", "only the cases whose id matches"},
     {"out", 'o', "FILE", "the report (default gradgate-determinism.json)"},
@@ -104,14 +105,16 @@ static int run(int argc, char **argv)
 const gg_command gg_command_determinism = {
     .name = "determinism",
     .usage = "--kernel KERNEL",
-    .summary = "same inputs, same bits? Idle, under load, elsewhere, in fresh processes",
+    .summary = "same inputs, same bits? Idle, under load, elsewhere, beside itself",
     .options = options,
     .details =
         "Every case is run many times under one condition after the other, and each run's\n"
         "bits are compared with those of one run that had the device to itself. A control,\n"
         "a kernel whose sums have no fixed order, goes through the same: where it does not\n"
         "differ, the level is not verified, and so it is where the load did not really run\n"
-        "beside the kernel. n equal runs exclude, at 95 %, that a case mismatches more often\n"
-        "than 1 - 0.05^(1/(n-1)). Exits and reports as run does.\n",
+        "beside the kernel. At level together four calls on other inputs are under way at\n"
+        "once, each with memory of its own; they must have met, and the control is a kernel\n"
+        "whose calls share memory. n equal runs exclude, at 95 %, that a case mismatches more\n"
+        "often than 1 - 0.05^(1/(n-1)). Exits and reports as run does.\n",
     .run = run,
 };

@@ -36,11 +36,11 @@ if "$gradgate" help | grep -q fresh-process; then no "help shows a hidden comman
 echo "determinism: an honest kernel and the control"
 (cd "$work" && "$gradgate" determinism --kernel turbo --repeats 6 --out turbo.json >out 2>err)
 code=$?
-load=$(level turbo.json load)
+load=$(level turbo.json load),$(level turbo.json together)
 case $code,$load in
-0,passed) ok ;;
-2,*"not verified"*) echo "  load not verified: the machine is busy" ;;
-*) no "turbo exits $code, load $load" ;;
+0,passed,passed) ok ;;
+2,*"not verified"*) echo "  load or calls together not verified: the machine is busy" ;;
+*) no "turbo exits $code, load and together $load" ;;
 esac
 for name in idle placement process; do levels turbo.json $name passed; done
 levels turbo.json twin absent
@@ -60,6 +60,17 @@ for report in turbo.json scattered.json plain.json; do
     fi
 done
 
+echo "determinism: a kernel beside itself"
+exits 0 run --suite selftest --case 'normal-R3-N17-D16-*' --kernel mutant:one_scratch --ablate none \
+    --out alone.json
+exits 1 run --suite selftest --case 'normal-R3-N17-D16-*' --kernel mutant:one_scratch --ablate none \
+    --levels idle,together --repeats 8 --out beside.json
+levels beside.json idle passed
+levels beside.json together failed
+if grep -q '"control": "recompute sharing saved tensors"' "$work/beside.json"; then ok; else
+    no "the control is not the one that shares"
+fi
+
 echo "determinism: two rows added in any order show nothing"
 cat >"$work/two.json" <<'JSON'
 {"gradgate_suite": 1, "name": "two", "operator": "triangle_attention", "cases": [
@@ -75,4 +86,4 @@ echo "determinism: a fresh process that says nothing"
 (cd "$work" && "$gradgate" fresh-process --suite probes >out 2>err)
 if [ $? -eq 3 ]; then ok; else no "fresh-process without arguments"; fi
 
-conclude 25
+conclude 30

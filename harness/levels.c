@@ -21,6 +21,8 @@ static const struct {
      gg_subject_elsewhere},
     {"process", "each run in a fresh process", gg_subject_in_process},
     {"twin", "the bits of the host twin (GPU only)", gg_subject_twin},
+    {"together", "beside other calls of the kernel, on streams (GPU) or threads of their own",
+     gg_subject_together},
 };
 
 const char *gg_level_name(gg_level level) { return levels[level].name; }
@@ -39,7 +41,8 @@ gg_status gg_levels_parse(const char *text, unsigned *set)
             level++;
         if (level == GG_LEVELS)
             return gg_fail(GG_BAD_INPUT, "--levels takes all, or some of idle, load, "
-                           "placement, process and twin, such as idle,load; not '%s'", text);
+                           "placement, process, twin and together, such as idle,load; not '%s'",
+                           text);
         *set |= 1u << level;
         if (word[length] == '\0') break;
         word += length + 1;
@@ -62,7 +65,7 @@ void gg_levels_text(unsigned set, char *text, size_t size)
 static gg_status compare(const gg_subject *s, int k, void *const *outputs, bool *differs,
                          gg_level_record *record, gg_case_record *c)
 {
-    const gg_trial *t = &s->trial;
+    const gg_trial *t = s->against != NULL ? s->against : &s->trial;
     const gg_backend *b = t->plan->backend;
     *differs = false;
     for (int o = 0; o < t->outputs; o++) {
@@ -130,29 +133,39 @@ static void add_time(const gg_subject *s, shared_time *t)
 /* A run counts when it was under load; so many are tried for one that counts. */
 enum { TRIES_A_RUN = 5, TRIES_MORE = 20 };
 
+/* Levels whose runs prove something only beside other work. */
+static bool needs_company(gg_level level)
+{
+    return level == GG_LEVEL_LOAD || level == GG_LEVEL_TOGETHER;
+}
+
 static bool go_on(gg_level level, const shared_time *all, const shared_time *counted, int runs)
 {
     if (counted->runs >= runs) return false;
-    if (level != GG_LEVEL_LOAD) return true;
+    if (!needs_company(level)) return true;
     if (counted->runs == 0 && all->runs >= 3 && all->seconds > 5) return false;
     return all->runs < TRIES_A_RUN * runs + TRIES_MORE;
 }
 
-/* No thread or stream of a load stays for the levels after it. */
-static void end_load(gg_subject *s)
+/* No thread or stream of a level stays for those after it. */
+static void end_company(gg_subject *s)
 {
     if (s->load != NULL) s->plan.backend->load_close(s->load);
+    gg_together_close(s->together);
     s->load = NULL;
+    s->together = NULL;
+    s->against = NULL;
 }
 
 static gg_status try_kernel(gg_subject *s, gg_level level, gg_level_record *record,
                             gg_case_record *c)
 {
     int runs = runs_of(&s->plan, level);
-    double least = level == GG_LEVEL_LOAD ? s->plan.backend->overlap_least : 0;
+    bool company = needs_company(level);
+    double least = company ? s->plan.backend->overlap_least : 0;
     shared_time all = {.runs = 0}, counted = {.runs = 0};
     record->runs = 1;
-    if (level == GG_LEVEL_LOAD) record->overlap_least = least;
+    if (company) record->overlap_least = least;
     for (int k = 1; go_on(level, &all, &counted, runs); k++) {
         void *const *outputs;
         bool differs;
@@ -161,14 +174,12 @@ static gg_status try_kernel(gg_subject *s, gg_level level, gg_level_record *reco
         GG_TRY(compare(s, k, outputs, &differs, record, c));
         add_time(s, &all);
         record->differed += differs;
-        if (level == GG_LEVEL_LOAD && !differs &&
-            !(s->loaded > 0 && s->shared >= least * s->loaded))
-            continue;
+        if (company && !differs && !(s->loaded > 0 && s->shared >= least * s->loaded)) continue;
         add_time(s, &counted);
         record->runs++;
-        if (level == GG_LEVEL_LOAD) record->overlap = overlap_of(&counted);
+        if (company) record->overlap = overlap_of(&counted);
     }
-    if (level == GG_LEVEL_LOAD && counted.runs == 0) record->overlap = overlap_of(&all);
+    if (company && counted.runs == 0) record->overlap = overlap_of(&all);
     return GG_OK;
 }
 
@@ -237,8 +248,10 @@ static void note_overlap(const gg_level_record *record, char note[NOTE])
     char advice[64] = "is the device or the machine busy?";
     if (connections != NULL)
         snprintf(advice, sizeof advice, "unset CUDA_DEVICE_MAX_CONNECTIONS=%.8s", connections);
-    snprintf(note, NOTE, "the load ran during %.0f %% of the kernel's time, at least %.0f %% are "
-             "needed: %s", 100 * record->overlap, 100 * record->overlap_least, advice);
+    bool load = strcmp(record->name, levels[GG_LEVEL_LOAD].name) == 0;
+    snprintf(note, NOTE, "%s during %.0f %% of the kernel's time, at least %.0f %% are needed: %s",
+             load ? "the load ran" : "other calls were under way", 100 * record->overlap,
+             100 * record->overlap_least, advice);
 }
 
 /* `trouble`: why something could not be run, "" when all was. */
@@ -267,6 +280,14 @@ static gg_verdict judge(const gg_operator *op, const gg_case_record *c,
     return GG_NOT_VERIFIED;
 }
 
+static void name_control(const gg_subject *control, gg_level_record *record)
+{
+    static const char *const shares[] = {"", " sharing saved tensors", " sharing workspace"};
+    if (control->plan.kernel == NULL) return;
+    snprintf(record->control, sizeof record->control, "%.40s%s", control->plan.kernel->name,
+             shares[control->share]);
+}
+
 static void measure(gg_level level, gg_subject *kernel, gg_subject *control,
                     const char *no_control, gg_case_record *c)
 {
@@ -274,8 +295,7 @@ static void measure(gg_level level, gg_subject *kernel, gg_subject *control,
     char trouble[192] = "";
     *record = (gg_level_record){.overlap_least = NAN, .overlap = NAN};
     snprintf(record->name, sizeof record->name, "%s", levels[level].name);
-    if (kernel->plan.control != NULL)
-        snprintf(record->control, sizeof record->control, "%s", kernel->plan.control->name);
+    name_control(control, record);
     if (try_kernel(kernel, level, record, c) != GG_OK)
         snprintf(trouble, sizeof trouble, "%s", gg_message());
     else if (record->control[0] != '\0' && no_control[0] != '\0')
@@ -283,11 +303,30 @@ static void measure(gg_level level, gg_subject *kernel, gg_subject *control,
     else if (record->control[0] != '\0' && record->differed == 0 &&
              try_control(control, level, record) != GG_OK)
         snprintf(trouble, sizeof trouble, "control: %s", gg_message());
-    end_load(kernel);
-    end_load(control);
+    end_company(kernel);
+    end_company(control);
     char note[NOTE];
     record->verdict = judge(kernel->trial.op, c, record, trouble, note);
     memcpy(record->note, note, sizeof note);
+}
+
+/* With a control of its own, if there is one. */
+static void measure_together(const gg_trial *t, gg_subject *kernel, gg_subject *usual,
+                             const char *no_usual, gg_case_record *c)
+{
+    gg_subject sharer;
+    gg_shared share;
+    char no_control[192] = "";
+    const gg_kernel *right = gg_subject_sharer_of(t, &share);
+    if (right == NULL) {
+        measure(GG_LEVEL_TOGETHER, kernel, usual, no_usual, c);
+        return;
+    }
+    if (gg_subject_open(t, right, true, &sharer) != GG_OK)
+        snprintf(no_control, sizeof no_control, "%s", gg_message());
+    sharer.share = share;
+    measure(GG_LEVEL_TOGETHER, kernel, &sharer, no_control, c);
+    gg_subject_close(&sharer);
 }
 
 /* No reference run, so no level. */
@@ -317,9 +356,11 @@ void gg_levels_measure(const gg_trial *t, gg_case_record *c)
     if (controlled && gg_subject_open(t, plan->control, true, &control) != GG_OK)
         snprintf(no_control, sizeof no_control, "%s", gg_message());
     kernel.twin = control.twin = gg_subject_twin_of(t);
-    for (int l = 0; l < GG_LEVELS; l++)
-        if (plan->levels >> l & 1u && (l != GG_LEVEL_TWIN || kernel.twin != NULL))
-            measure((gg_level)l, &kernel, &control, no_control, c);
+    for (int l = 0; l < GG_LEVELS; l++) {
+        if (!(plan->levels >> l & 1u) || (l == GG_LEVEL_TWIN && kernel.twin == NULL)) continue;
+        if (l == GG_LEVEL_TOGETHER) measure_together(t, &kernel, &control, no_control, c);
+        else measure((gg_level)l, &kernel, &control, no_control, c);
+    }
     if (controlled) gg_subject_close(&control);
     gg_subject_close(&kernel);
 }

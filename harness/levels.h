@@ -4,9 +4,13 @@
  * verdict:
  *   failed        some run's bits differed
  *   not verified  a control, a kernel whose bits are known to differ from run to run, did
- *                 not differ under the same condition either; or the load was not there
+ *                 not differ under the same condition either; or the load was not there,
+ *                 or calls that should have met were made one after the other
  *   passed        otherwise
- * The reference run has the device to itself; its memory holds NaN first. */
+ * The reference run has the device to itself; its memory holds NaN first. The control of
+ * level "together" is a right kernel whose calls are given one scratch memory for all: it
+ * differs only where calls meet. (Of an operator without such a kernel: the one of the
+ * other levels.) */
 #ifndef HARNESS_LEVELS_H
 #define HARNESS_LEVELS_H
 
@@ -18,11 +22,15 @@ typedef enum gg_level {
     GG_LEVEL_PLACEMENT, /* fresh allocations, other offsets, other poison */
     GG_LEVEL_PROCESS,   /* each run in a process that has done nothing before */
     GG_LEVEL_TWIN,      /* a device's bits against those of the host twin */
+    GG_LEVEL_TOGETHER,  /* beside other calls of the same kernel, on other inputs */
     GG_LEVELS
 } gg_level;
 
 /* Fresh processes cost their start: no more than this for a case. */
 enum { GG_PROCESS_RUNS = 20, GG_PROCESS_RUNS_CUDA = 5 };
+
+/* Calls that are under way at the same time at level "together". */
+enum { GG_CALLS_TOGETHER = 4 };
 
 /* Multiply-adds times two that a host twin may cost in one case. */
 #define GG_TWIN_FLOPS 4e9

@@ -4,10 +4,13 @@
  * that starts itself would run its tests again. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/levels.h"
+#include "kernels/mutant.h"
 #include "kernels/registry.h"
 
 TestSuite(levels, .timeout = 120);
@@ -155,6 +158,114 @@ Test(levels, the_load_of_the_host_runs_and_stops)
     b.load_close(NULL);
 }
 
+Test(levels, a_kernel_beside_itself_passes)
+{
+    gg_backend b = host();
+    b.overlap_least = 0; /* the machine may be busy */
+    gg_level_record r = measured(PLAIN, SCATTERED, GG_LEVEL_TOGETHER, &b);
+    cr_expect_eq(r.verdict, GG_PASSED, "%s", r.note);
+    cr_expect_eq(r.runs, 12);
+    cr_expect_str_eq(r.control, "plain sharing workspace");
+    cr_expect_eq(r.control_differed, 1);
+}
+
+/* `plain`, with dx gathered in one place for all calls. */
+static int gathers(const gg_call *call)
+{
+    static unsigned char place[1 << 16];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int error = PLAIN->backward(call);
+    const DLTensor *dx = call->outputs[1];
+    size_t bytes = (size_t)(dx->shape[0] * dx->shape[1]) * (dx->dtype.bits / 8u);
+    cr_assert_leq(bytes, sizeof place);
+    pthread_mutex_lock(&lock);
+    memcpy(place, dx->data, bytes);
+    pthread_mutex_unlock(&lock);
+    gg_meet_another_call();
+    pthread_mutex_lock(&lock);
+    memcpy(dx->data, place, bytes);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+Test(levels, a_kernel_that_shares_memory_with_itself_fails_beside_itself_alone)
+{
+    gg_backend b = host();
+    gg_kernel kernel = *PLAIN;
+    kernel.backward = gathers;
+    gg_level_record r = measured(&kernel, SCATTERED, GG_LEVEL_IDLE, &b);
+    cr_expect_eq(r.verdict, GG_PASSED, "%s", r.note);
+    r = measured(&kernel, SCATTERED, GG_LEVEL_TOGETHER, &b);
+    cr_expect_eq(r.verdict, GG_FAILED, "%s", r.note);
+    cr_expect_geq(r.overlap, b.overlap_least);
+    cr_assert_eq(r.difference_count, 1);
+    cr_expect_str_eq(r.differences[0].output, "dx");
+}
+
+static gg_status (*run_at_once)(gg_streams *, int, int, gg_half_call *, void *, gg_span *,
+                                int *);
+
+static gg_status run_in_turn(gg_streams *s, int first, int count, gg_half_call *half,
+                             void *context, gg_span *spans, int *errors)
+{
+    for (int i = first; i < first + count; i++)
+        cr_assert_eq(run_at_once(s, i, 1, half, context, spans, errors), GG_OK);
+    return GG_OK;
+}
+
+Test(levels, calls_that_did_not_meet_prove_nothing)
+{
+    gg_backend b = host();
+    run_at_once = b.streams_run;
+    b.streams_run = run_in_turn;
+    gg_level_record r = measured(PLAIN, SCATTERED, GG_LEVEL_TOGETHER, &b);
+    cr_expect_eq(r.verdict, GG_NOT_VERIFIED);
+    cr_expect_lt(r.overlap, b.overlap_least);
+    cr_expect_eq(r.runs, 1, "a call that met no other does not count");
+    cr_expect_not_null(strstr(r.note, "other calls were under way during"), "%s", r.note);
+    b.overlap_least = 0; /* who looks away finds a control that is not disturbed */
+    r = measured(PLAIN, SCATTERED, GG_LEVEL_TOGETHER, &b);
+    cr_expect_eq(r.verdict, GG_NOT_VERIFIED);
+    cr_expect_not_null(strstr(r.note, "did not differ"), "%s", r.note);
+}
+
+/* An error for whoever is not alone. */
+static int refuses_company(const gg_call *call)
+{
+    static atomic_int inside;
+    int error = atomic_fetch_add(&inside, 1) > 0 ? 5 : PLAIN->backward(call);
+    gg_meet_another_call();
+    atomic_fetch_sub(&inside, 1);
+    return error;
+}
+
+Test(levels, a_call_that_fails_beside_others_proves_nothing)
+{
+    gg_backend b = host();
+    gg_kernel kernel = *PLAIN;
+    kernel.backward = refuses_company;
+    gg_level_record r = measured(&kernel, SCATTERED, GG_LEVEL_IDLE, &b);
+    cr_expect_eq(r.verdict, GG_PASSED, "%s", r.note);
+    r = measured(&kernel, SCATTERED, GG_LEVEL_TOGETHER, &b);
+    cr_expect_eq(r.verdict, GG_NOT_VERIFIED);
+    cr_expect_not_null(strstr(r.note, "beside others failed with error 5"), "%s", r.note);
+}
+
+Test(levels, only_calls_that_there_are_can_be_made)
+{
+    gg_backend b = host();
+    gg_streams *streams;
+    gg_span spans[4];
+    int errors[4];
+    cr_expect_eq(b.streams_open(&b, 0, &streams), GG_INTERNAL);
+    cr_expect_eq(b.streams_open(&b, 17, &streams), GG_INTERNAL);
+    cr_assert_eq(b.streams_open(&b, 2, &streams), GG_OK);
+    cr_expect_eq(b.streams_run(streams, 1, 2, NULL, NULL, spans, errors), GG_INTERNAL);
+    cr_expect_eq(b.streams_run(streams, 0, 0, NULL, NULL, spans, errors), GG_INTERNAL);
+    b.streams_close(streams);
+    b.streams_close(NULL);
+}
+
 Test(levels, are_named_on_the_command_line)
 {
     unsigned set;
@@ -162,10 +273,10 @@ Test(levels, are_named_on_the_command_line)
     cr_assert_eq(gg_levels_parse("all", &set), GG_OK);
     cr_assert_eq(set, (1u << GG_LEVELS) - 1);
     gg_levels_text(set, text, sizeof text);
-    cr_assert_str_eq(text, "idle load placement process twin");
+    cr_assert_str_eq(text, "idle load placement process twin together");
     cr_assert_eq(gg_levels_parse("load,idle", &set), GG_OK);
     cr_assert_eq(set, ONLY(GG_LEVEL_IDLE) | ONLY(GG_LEVEL_LOAD));
-    cr_assert_eq(gg_levels_parse("idle,load,placement,process,twin", &set), GG_OK);
+    cr_assert_eq(gg_levels_parse("idle,load,placement,process,twin,together", &set), GG_OK);
     cr_assert_eq(set, (1u << GG_LEVELS) - 1);
     static const char *const wrong[] = {"", "idl", "idle,", "idle,,load", "idle load", ",idle",
                                         "all,idle", "IDLE"};

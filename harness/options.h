@@ -49,7 +49,7 @@ extern const gg_topic gg_topics[];            /* ended by name == NULL */
 #define GG_OPTION_DEVICE {"device", 'd', "DEVICE", "host (default), cuda or cuda:I"}
 #define GG_OPTION_REPEATS {"repeats", 'n', "N", "runs on the same input (default 5)"}
 #define GG_OPTION_LEVELS \
-    {"levels", 'L', "LIST", "of determinism: idle,load,placement,process,twin, or all"}
+    {"levels", 'L', "LIST", "of determinism: idle,load,placement,process,twin,together, or all"}
 #define GG_OPTION_THREADS {"threads", 't', "N", "host threads (default: all)"}
 #define GG_OPTION_GOLDEN \
     {"golden", 'g', "FILE", "compare the output bits with those of a card"}

@@ -27,6 +27,8 @@ typedef struct setting {
     gg_level level;
     bool honest_control; /* in place of one that differs */
     bool no_load;        /* the load's time is never shared */
+    bool in_turn;        /* calls that should be made at once are made in turn */
+    bool any_overlap;    /* and nobody asks whether they met */
 } setting;
 
 static gg_status no_share(gg_load *load, double *shared, double *seconds)
@@ -35,6 +37,16 @@ static gg_status no_share(gg_load *load, double *shared, double *seconds)
     gg_status status = gg_backend_open("host", 1, &host);
     if (status == GG_OK) status = host.load_stop(load, shared, seconds);
     *shared = 0;
+    return status;
+}
+
+static gg_status run_in_turn(gg_streams *streams, int first, int count, gg_half_call *half,
+                             void *context, gg_span *spans, int *errors)
+{
+    gg_backend host;
+    gg_status status = gg_backend_open("host", 1, &host);
+    for (int i = first; i < first + count && status == GG_OK; i++)
+        status = host.streams_run(streams, i, 1, half, context, spans, errors);
     return status;
 }
 
@@ -49,7 +61,9 @@ static gg_verdict verdict_of(const setting *how)
     if (record != NULL && gg_backend_open("host", 1, &host) == GG_OK &&
         gg_suite_load(op->determinism[0], &suite) == GG_OK) {
         if (how->no_load) host.load_stop = no_share;
-        else host.overlap_least = 0; /* the machine may be busy */
+        if (how->in_turn) host.streams_run = run_in_turn;
+        if (how->any_overlap || !(how->no_load || how->in_turn))
+            host.overlap_least = 0; /* the machine may be busy */
         gg_plan plan = {.backend = &host, .suite = &suite, .repeats = 2, .certify = -1,
                         .ablated = -1, .levels = 1u << how->level, .level_runs = 6,
                         .kernel = host_kernel(op->name, GG_REPEAT_RUN_TO_RUN)};
@@ -77,6 +91,16 @@ bool gg_probe_level_load(void)
     return verdict_of(&(setting){.level = GG_LEVEL_LOAD}) == GG_PASSED &&
            verdict_of(&(setting){.level = GG_LEVEL_LOAD, .no_load = true}) ==
                GG_NOT_VERIFIED;
+}
+
+/* Neither by the clock, nor by what shared memory does to them, have such calls met. */
+bool gg_probe_level_together(void)
+{
+    return verdict_of(&(setting){.level = GG_LEVEL_TOGETHER}) == GG_PASSED &&
+           verdict_of(&(setting){.level = GG_LEVEL_TOGETHER, .in_turn = true}) ==
+               GG_NOT_VERIFIED &&
+           verdict_of(&(setting){.level = GG_LEVEL_TOGETHER, .in_turn = true,
+                                 .any_overlap = true}) == GG_NOT_VERIFIED;
 }
 
 bool gg_probe_level_process(void)

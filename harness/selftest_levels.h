@@ -7,6 +7,7 @@
 
 bool gg_probe_level_control(void);
 bool gg_probe_level_load(void);
+bool gg_probe_level_together(void);
 bool gg_probe_level_process(void);
 bool gg_probe_level_evidence(void);
 bool gg_probe_level_case(void);
@@ -17,6 +18,8 @@ bool gg_probe_level_case(void);
      "not verified", gg_probe_level_control},                                           \
     {"level", "load_not_there", "a load that does not run beside the kernel",           \
      "not verified", gg_probe_level_load},                                              \
+    {"level", "calls_in_turn", "calls at the same time that are made one by one",       \
+     "not verified", gg_probe_level_together},                                          \
     {"level", "no_process", "a fresh process that cannot be told what to run",          \
      "not verified", gg_probe_level_process},                                           \
     {"level", "no_evidence", "a level passed without a control that differed",          \

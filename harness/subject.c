@@ -17,7 +17,7 @@ static uint64_t features_on(const gg_kernel *kernel)
     return bits;
 }
 
-static gg_status take_inputs(const gg_problem *from, gg_trial *to)
+gg_status gg_subject_take_inputs(const gg_problem *from, gg_trial *to)
 {
     const gg_backend *b = to->plan->backend;
     for (int i = 0; i < to->inputs; i++) {
@@ -61,13 +61,14 @@ gg_status gg_subject_open(const gg_trial *t, const gg_kernel *kernel, bool contr
     describe(t, &s->plan, &s->arena, &s->trial);
     s->trial.pair = true;
     GG_TRY(gg_trial_allocate(&s->trial, false, NULL));
-    GG_TRY(take_inputs(s->inputs, &s->trial));
+    GG_TRY(gg_subject_take_inputs(s->inputs, &s->trial));
     return run_reference(s);
 }
 
 void gg_subject_close(gg_subject *s)
 {
     if (s->load != NULL) s->plan.backend->load_close(s->load);
+    gg_together_close(s->together);
     gg_arena_free(&s->arena);
     gg_arena_free(&s->elsewhere);
 }
@@ -130,7 +131,7 @@ gg_status gg_subject_elsewhere(gg_subject *s, int k, void *const **outputs)
     t->shift = (size_t)(k * 37 % 64) * GG_ARENA_ALIGN;
     if (k % RUNS_A_PLACE == 1) GG_TRY(move(s));
     else GG_TRY(gg_trial_allocate(t, false, NULL));
-    GG_TRY(take_inputs(s->inputs, t));
+    GG_TRY(gg_subject_take_inputs(s->inputs, t));
     *outputs = t->first;
     return gg_trial_run(t, t->first, poisons[k % 7]);
 }

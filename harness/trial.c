@@ -183,7 +183,8 @@ gg_status gg_trial_draw(gg_trial *t, uint64_t seed, void *scratch)
         else
             GG_TRY(b->draw(b, draw, seed, i, &t->problem.input[i]));
     }
-    return from_output < 0 ? GG_OK : draw_from_output(t, from_output, scratch);
+    bool can = from_output >= 0 && t->truth.value[0] != NULL;
+    return can ? draw_from_output(t, from_output, scratch) : GG_OK;
 }
 
 gg_status gg_trial_digest_inputs(const gg_trial *t, uint64_t *digest)

@@ -50,7 +50,8 @@ void gg_trial_needs(const gg_trial *t, size_t *saved, size_t *workspace);
  * where the kernel will write. GG_BAD_INPUT when the kernel declines. */
 gg_status gg_trial_allocate(gg_trial *t, bool truth, void **scratch);
 
-/* Fills the inputs; needs the truth's memory. */
+/* Fills the inputs. One that is made of an output needs the truth's memory; without it that
+ * input stays as it is. */
 gg_status gg_trial_draw(gg_trial *t, uint64_t seed, void *scratch);
 gg_status gg_trial_digest_inputs(const gg_trial *t, uint64_t *digest);
 

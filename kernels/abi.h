@@ -85,7 +85,9 @@ typedef struct gg_kernel {
     size_t (*workspace_bytes)(const gg_call *call);
     /* 0, or a cudaError_t (GPU) / errno (host) of what failed. Forward writes the first
      * `forward_outputs` outputs and `saved`; backward the others. Work is queued on the
-     * stream; the caller waits. Inputs are read only. */
+     * stream; the caller waits. Inputs are read only. Calls whose outputs, saved tensors and
+     * workspace are disjoint may be under way at the same time, on different streams or
+     * host threads: whatever a kernel keeps elsewhere must not let them meet. */
     int (*forward)(const gg_call *call);
     int (*backward)(const gg_call *call);
     int forward_outputs;

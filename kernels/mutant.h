@@ -29,6 +29,10 @@ typedef struct gg_mutant_set {
     const char *(*base)(const gg_mutant *mutant);
 } gg_mutant_set;
 
+/* For faults that show only when two calls are under way at once: waits until another call
+ * comes here too, 50 milliseconds at most, so that such calls meet for certain. */
+void gg_meet_another_call(void);
+
 /* All sets, ended by NULL. */
 extern const gg_mutant_set *const gg_mutant_sets[];
 

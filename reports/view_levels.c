@@ -21,6 +21,6 @@ void gg_view_levels(const gg_run_record *run, const gg_summary *summary, gg_view
     }
     snprintf(grid->note, sizeof grid->note,
              "each run against one that had the device to itself; asked for: %.95s; overlap: "
-             "share of the runs' time during which the load really ran; the control must "
-             "differ under the same condition", GG_CLEAN(run->levels));
+             "share of the runs' time during which the load, or other calls, really ran; the "
+             "control must differ under the same condition", GG_CLEAN(run->levels));
 }

@@ -2,6 +2,7 @@
  * The mutants of the linear layer. */
 #include "kernels/linear/mutant.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "kernels/arithmetic/bf16.h"
@@ -38,6 +39,18 @@ static void one_bit_later(const DLTensor *out, int calls)
     if (calls == 2) ((char *)gg_tensor_data(out))[0] ^= 1;
 }
 
+/* Scratch memory of the kernel's own, once for all calls. */
+static void through_one_buffer(const DLTensor *out, int calls)
+{
+    static atomic_uchar buffer[1 << 16];
+    unsigned char *data = gg_tensor_data(out);
+    size_t bytes = bytes_of(out) < sizeof buffer ? bytes_of(out) : sizeof buffer;
+    (void)calls;
+    for (size_t i = 0; i < bytes; i++) atomic_store(&buffer[i], data[i]);
+    gg_meet_another_call();
+    for (size_t i = 0; i < bytes; i++) data[i] = atomic_load(&buffer[i]);
+}
+
 #define BY(...) &(const planted){__VA_ARGS__}
 
 static const gg_mutant mutants[] = {
@@ -57,6 +70,9 @@ static const gg_mutant mutants[] = {
      BY(.spoilt = 2, .spoil = last_row_zero)},
     {"zero_dx", "K14", "dx is zero", "normal-*", "gauge_max",
      BY(.spoilt = 1, .spoil = all_zero)},
+    {"one_buffer", "K10", "dx goes through memory of the kernel's own, once for all calls",
+     "normal-M17-N3-K70-*", "level_together",
+     BY(.spoilt = 1, .spoil = through_one_buffer)},
     {"one_bit_later", "K11", "one bit of dw differs in the second run", "normal-*",
      "repeat", BY(.spoilt = 2, .spoil = one_bit_later)},
     {0},
@@ -65,7 +81,7 @@ static const gg_mutant mutants[] = {
 static struct {
     const planted *how;
     gg_kernel kernel;
-    int calls;
+    atomic_int calls;
 } armed;
 
 void gg_linear_bf16_step(float *c, size_t ldc, const gg_decoded *a, const gg_decoded *b,

@@ -3,6 +3,7 @@
  * must be caught and the check that must see it. Faults are those of public bug reports
  * or one step of precision below the contract. */
 #include <math.h>
+#include <stdatomic.h>
 
 #include "kernels/registry.h"
 #include "kernels/triangle_attention/planted.h"
@@ -276,6 +277,11 @@ static const gg_mutant mutants[] = {
      "repeat", BY(SLIP(DELTA_LATE))},
     {"one_call_late", "K10", "dk is not waited for: it lands with the next call",
      "normal-R3-N17-*", "repeat", BY(BACKWARD(DK, gg_ta_one_call_late))},
+    {"one_scratch", "K10", "scratch memory of the kernel's own, once for all calls",
+     "normal-R3-N17-D16-*", "level_together", BY(.forward = gg_ta_one_scratch_forward,
+     .backward = gg_ta_one_scratch_backward)},
+    {"one_counter", "K10", "which part of a call is the last is counted once for all calls",
+     "normal-R3-N17-D16-*", "level_together", BY(BACKWARD(DBIAS, gg_ta_one_counter))},
 
     {"rows_in_any_order", "K11", "dbias adds rows in the order in which they come",
      "normal-R3-N*", "repeat",
@@ -373,17 +379,19 @@ static const gg_kernel *const bases[] = {&gg_ta_turbo_twin, &gg_ta_recompute_twi
                                          &gg_ta_naive_twin, &gg_ta_twopass_twin,
                                          &gg_ta_split_twin};
 
-/* The armed mutant; one at a time, as the harness runs them. */
+/* The armed mutant; one at a time, as the harness runs them. Its calls may come together. */
 static struct {
     const gg_ta_planted *how;
     gg_kernel kernel;
     gg_ta_plan plan;
     gg_ta_fault fault;
     gg_lanes lanes;
-    int calls;
+    atomic_int calls;
 } armed;
 
 const gg_ta_planted *gg_ta_armed(void) { return armed.how; }
+
+const gg_kernel *gg_ta_armed_kernel(void) { return &armed.kernel; }
 
 int gg_ta_backward_calls(void) { return armed.calls; }
 

@@ -32,6 +32,7 @@ typedef struct gg_ta_planted {
 /* The armed mutant, its twin (with the fault, if it has one), and the calls of backward
  * since it was armed, the present one included. */
 const gg_ta_planted *gg_ta_armed(void);
+const gg_kernel *gg_ta_armed_kernel(void);
 int gg_ta_planted_forward(const gg_call *call);
 int gg_ta_planted_backward(const gg_call *call);
 int gg_ta_backward_calls(void);
@@ -100,6 +101,10 @@ int gg_ta_by_workspace(const gg_call *call);
 int gg_ta_by_old_memory(const gg_call *call);
 int gg_ta_by_process(const gg_call *call);
 int gg_ta_by_turns(const gg_call *call);
+/* planted_together.c: what calls share that are under way at the same time */
+int gg_ta_one_scratch_forward(const gg_call *call);
+int gg_ta_one_scratch_backward(const gg_call *call);
+int gg_ta_one_counter(const gg_call *call);
 /* planted_cheats.c: views, replay and the truth's memory */
 int gg_ta_replay_backward(const gg_call *call);
 int gg_ta_answer_found(const gg_call *call);

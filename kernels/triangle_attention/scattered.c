@@ -3,13 +3,14 @@
  * as floating-point atomics add them in the order in which a GPU's blocks happen to run.
  * Kept as the control of the determinism checks on the host, where `atomic` does not run.
  * README.md, `scattered`. */
+#include <stdatomic.h>
 #include <time.h>
 
 #include "kernels/registry.h"
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/twin.h"
 
-static int shift; /* of this call's rows; calls come one at a time */
+static atomic_int shift; /* of the last call's rows */
 
 static void head(const gg_ta_twin *twin, gg_ta_scratch *scratch, int b, int r, int h,
                  float *slab)
