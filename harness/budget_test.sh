@@ -49,7 +49,9 @@ says '^  dbias +value_mean +[0-9.e-]+ +[0-9.e-]+ +[789][0-9]\.. % +[789][0-9]\..
 if [ "$(grep -c '"outcome": "predicted"' "$work/b.json")" -eq 110 ]; then ok; else
     no "not 110 rows predicted: $(grep -c outcome "$work/b.json")"; fi
 if grep -q '^| dq | normal | ' "$work/b.md"; then ok; else no "no row in the Markdown"; fi
-if grep -q 'title="delta: [0-9.]* %">delta</i>' "$work/b.html"; then ok; else no "no bar"; fi
+if grep -q '<th class="n">delta</th>' "$work/b.html"; then ok; else no "no shares"; fi
+! command -v gnuplot >/dev/null || grep -q '<title>delta: [0-9.]* %</title></polygon>' \
+    "$work/b.html" || no "no bar"
 
 echo "budget: in a report and beside a case"
 exits 0 run --suite smoke600 --kernel turbo --case normal-N24-D16-s000 --out r.json

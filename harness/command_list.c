@@ -14,6 +14,7 @@
 #include "kernels/mutant.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
+#include "reports/gnuplot.h"
 
 static const gg_option options[] = {
     {"kernel", 'k', "FILE", "kernels or limits of a shared object instead of the built-in ones"},
@@ -203,6 +204,7 @@ const gg_command gg_command_list = {
 static int doctor(int argc, char **argv)
 {
     gg_backend host, gpu;
+    char version[32], why[GG_GNUPLOT_WHY];
     (void)argv;
     if (argc != 1) {
         gg_fail(GG_BAD_INPUT, "doctor takes no argument");
@@ -217,6 +219,8 @@ static int doctor(int argc, char **argv)
                (double)gpu.memory_left() / 0x1p30, gpu.driver);
     else
         printf("cuda: not usable: %s\n", gg_message());
+    if (gg_gnuplot_version(version, why)) printf("charts: gnuplot %s\n", version);
+    else printf("charts: HTML pages have their tables alone: %s\n", why);
     return list_suites();
 }
 

@@ -95,9 +95,10 @@ gg_status gg_budget_markdown(const void *budget, FILE *out);
 gg_status gg_budget_json(const void *budget, FILE *out);
 /* One page. */
 gg_status gg_budget_html(const void *budget, FILE *out);
+struct gg_drawing;
 /* The section of a page, and the page of a report with that section (NULL: without) and
  * claims held against reports of other kernels. */
-gg_status gg_budget_section(const gg_budget *budget, FILE *out);
+gg_status gg_budget_section(const gg_budget *budget, struct gg_drawing *drawing, FILE *out);
 gg_status gg_report_html_with(const gg_run_record *run, const gg_budget *budget,
                               const gg_run_record *beside, int beside_count, FILE *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A budget for a browser: stacked bars, a row a family, and beside each its figures. A
- * part of a bar carries its name where there is room, so colour is not all that tells. */
+ * A budget for a browser: stacked bars, a row a family, and the same as tables. A part of a
+ * bar carries its name where there is room, so colour is not all that tells. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,37 +9,36 @@
 #include "reports/html_page.h"
 #include "reports/html_style.h"
 
-/* Light enough for dark letters, apart from each other in lightness or hue. */
-static const char *const colours[] = {"#8fb8ff", "#ffc46b", "#8fdcaf", "#f2a0a0",
-                                      "#c9b3ff", "#d8d8d0", "#ffe98a", "#9fdfe8"};
-enum { COLOURS = sizeof colours / sizeof colours[0] };
+enum { MOST_ROWS = 40, VERDICT_ROOM = 64 };
+static const double LETTER = 5.6; /* its width within a bar, in units of the drawing */
 
-static const char style[] =
-    ".stackbar{display:flex;height:18px;border-radius:3px;overflow:hidden;"
-    "background:var(--mute)}\n"
-    ".stackbar i{display:block;overflow:hidden;white-space:nowrap;text-align:center;"
-    "font:11px/18px system-ui,sans-serif;color:#14171b}\n"
-    ".swatch{display:inline-block;padding:0 .5em;border-radius:3px;color:#14171b;"
-    "margin:0 .3em .2em 0}\n";
+/* Rows of one variant and output. */
+typedef struct part {
+    const gg_budget_row *rows;
+    int count;
+} part;
 
-/* Colour of a point: its place among those that any variant has. */
-static const char *colour(const gg_budget *b, int point)
+static unsigned used_points(const gg_budget *b)
 {
     unsigned used = 0;
-    int place = 0;
     for (int v = 0; v < b->variant_count; v++) used |= b->variants[v].points;
-    for (int p = 0; p < point; p++) place += (used >> p & 1u) != 0;
-    return colours[place % COLOURS];
+    return used;
+}
+
+/* Colour of a point: its place among those that any variant has. */
+static int segment(const gg_budget *b, int point)
+{
+    int place = 0;
+    for (int p = 0; p < point; p++) place += (used_points(b) >> p & 1u) != 0;
+    return place % GG_CHART_SEGMENTS;
 }
 
 static void legend(const gg_budget *b, FILE *out)
 {
-    unsigned used = 0;
-    for (int v = 0; v < b->variant_count; v++) used |= b->variants[v].points;
     fputs("<p class=\"soft\">", out);
     for (int p = 0; p < b->point_count; p++) {
-        if (!(used >> p & 1u)) continue;
-        fprintf(out, "<span class=\"swatch\" style=\"background:%s\">", colour(b, p));
+        if (!(used_points(b) >> p & 1u)) continue;
+        fprintf(out, "<span class=\"swatch seg%d\">", segment(b, p));
         gg_markup(out, b->points[p].name);
         fputs("</span>", out);
         gg_markup(out, b->points[p].summary);
@@ -48,68 +47,133 @@ static void legend(const gg_budget *b, FILE *out)
     fputs("</p>\n", out);
 }
 
-static void bar(const gg_budget *b, const gg_budget_row *row, FILE *out)
+static const char *family_of(const gg_budget_row *row)
 {
-    fputs("<span class=\"stackbar\">", out);
-    for (int p = 0; p < b->point_count; p++) {
-        double share = 100 * gg_budget_share(row, p);
-        if (!(share > 0.05)) continue;
-        fprintf(out, "<i style=\"width:%.2f%%;background:%s\" title=\"", share, colour(b, p));
-        gg_markup_format(out, "%s: %.1f %%", b->points[p].name, share);
-        fputs("\">", out);
-        if (share > 3 + 5.5 * (double)strlen(b->points[p].name)) /* a letter's width */
-            gg_markup(out, b->points[p].name);
-        fputs("</i>", out);
-    }
-    fputs("</span>", out);
+    return row->family[0] ? row->family : "all";
 }
 
-static void one_row(const gg_budget *b, const gg_budget_row *row, FILE *out)
+static const char *sign_of(gg_verdict verdict)
+{
+    return verdict == GG_PASSED ? "\xe2\x9c\x93" : verdict == GG_FAILED ? "\xe2\x9c\x97" : "?";
+}
+
+/* "1.02": the verdict's bounds are that close. */
+static const char *ratio_of(const gg_budget_row *row, char text[32])
+{
+    if (row->ratio < 10) snprintf(text, 32, "%.2f", row->ratio);
+    else gg_html_figure(row->ratio, text);
+    return text;
+}
+
+static void bar(const gg_budget *b, const gg_budget_row *row, int at, gg_chart *chart)
+{
+    char tip[100], ratio[32], figure[48];
+    double from = 0, width = gg_chart_plot_width(chart);
+    for (int p = 0; p < b->point_count; p++) {
+        const char *name = b->points[p].name;
+        double share = 100 * gg_budget_share(row, p), to = fmin(100, from + share);
+        if (!(share > 0)) continue;
+        snprintf(tip, sizeof tip, "%s: %.1f %%", name, share);
+        gg_chart_bar(chart, from, to, at - 0.42, at + 0.42,
+                     (gg_paint)(GG_PAINT_SEGMENT + segment(b, p)), tip);
+        if (share / 100 * width > 6 + LETTER * (double)strlen(name))
+            gg_chart_text(chart, GG_MARK_WITHIN, (from + to) / 2, at, GG_PAINT_WITHIN, name);
+        from = to;
+    }
+    snprintf(figure, sizeof figure, "%s\xc3\x97 %s", ratio_of(row, ratio),
+             sign_of(row->verdict));
+    gg_chart_text(chart, GG_MARK_NAME, 0, at, row->family[0] ? GG_PAINT_INK : GG_PAINT_STRONG,
+                  family_of(row));
+    gg_chart_text(chart, GG_MARK_BESIDE, 100, at,
+                  row->verdict == GG_PASSED   ? GG_PAINT_OK
+                  : row->verdict == GG_FAILED ? GG_PAINT_BAD
+                                              : GG_PAINT_OPEN,
+                  figure);
+}
+
+static void part_chart(const gg_budget *b, part of, gg_drawing *drawing, FILE *out)
+{
+    double margin = gg_chart_margin("all");
+    char text[200];
+    if (of.count > MOST_ROWS) of.count = MOST_ROWS;
+    for (int i = 0; i < of.count; i++) margin = fmax(margin, gg_chart_margin(of.rows[i].family));
+    gg_chart chart = {.left = margin, .right = VERDICT_ROOM,
+                      .height = of.count * GG_CHART_ROW, .y = {.low = -0.5, .high = of.count - 0.5},
+                      .x = {.high = 100, .step = 25, .unit = "%g %%"}};
+    for (int i = 0; i < of.count; i++) bar(b, &of.rows[i], i, &chart);
+    snprintf(text, sizeof text, "A bar of 100 %% for each of %d families, in parts by rounding "
+             "point. The table has every share.", of.count);
+    gg_chart_card(&chart, drawing, b->outputs[of.rows[0].output], "shares of the mean square error",
+                  text, out);
+}
+
+static void table_head(const gg_budget *b, unsigned points, FILE *out)
+{
+    fputs("<tr><th>output</th><th>family</th><th class=\"n\">RMSE</th><th class=\"n\">of all points"
+          "</th><th></th>", out);
+    for (int p = 0; p < b->point_count; p++) {
+        if (!(points >> p & 1u)) continue;
+        fputs("<th class=\"n\">", out);
+        gg_markup(out, b->points[p].name);
+        fputs("</th>", out);
+    }
+    fputs("</tr>\n", out);
+}
+
+static void table_row(const gg_budget *b, const gg_budget_row *row, unsigned points, FILE *out)
 {
     char rmse[32], ratio[32];
-    fprintf(out, "<div class=\"row%s\"><span class=\"lab\">", row->family[0] ? "" : " all");
-    gg_markup(out, row->family[0] ? row->family : "all");
-    fputs("</span>", out);
-    bar(b, row, out);
-    fputs("<span class=\"num\">", out);
-    gg_markup_format(out, "%s \xc2\xb7 %s\xc3\x97 ", gg_html_figure(sqrt(row->mean.kernel), rmse),
-                     gg_html_figure(row->ratio, ratio));
-    fprintf(out, "<span class=\"tag %s\">%s</span></span></div>\n", gg_html_class(row->verdict),
-            row->verdict == GG_PASSED   ? "\xe2\x9c\x93"
-            : row->verdict == GG_FAILED ? "\xe2\x9c\x97"
-                                        : "?");
+    fputs("<tr><td><code>", out);
+    gg_markup(out, b->outputs[row->output]);
+    fputs("</code></td><td>", out);
+    gg_markup(out, family_of(row));
+    fprintf(out, "</td><td class=\"n\">%s</td><td class=\"n\">%s\xc3\x97</td>"
+            "<td><span class=\"tag %s\">%s</span></td>",
+            gg_html_figure(sqrt(row->mean.kernel), rmse), ratio_of(row, ratio),
+            gg_html_class(row->verdict), gg_budget_outcome(row));
+    for (int p = 0; p < b->point_count; p++)
+        if (points >> p & 1u)
+            fprintf(out, "<td class=\"n\">%.1f %%</td>", 100 * gg_budget_share(row, p));
+    fputs("</tr>\n", out);
 }
 
-gg_status gg_budget_section(const gg_budget *b, FILE *out)
+/* Charts of one variant, then its table. */
+static void variant(const gg_budget *b, part of, gg_drawing *drawing, FILE *out)
+{
+    const gg_budget_variant *v = &b->variants[of.rows[0].variant];
+    fputs("<h3>", out);
+    gg_markup(out, v->name);
+    fputs("</h3>\n<div class=\"cards charts\">\n", out);
+    for (int i = 0, end; i < of.count; i = end) {
+        for (end = i; end < of.count && of.rows[end].output == of.rows[i].output;) end++;
+        part_chart(b, (part){&of.rows[i], end - i}, drawing, out);
+    }
+    fputs("</div>\n", out);
+    gg_chart_tell(drawing, out);
+    fprintf(out, "<details%s><summary>the figures as a table</summary><div class=\"wide\"><table>",
+            drawing->trouble[0] ? " open" : "");
+    table_head(b, v->points, out);
+    for (int i = 0; i < of.count; i++) table_row(b, &of.rows[i], v->points, out);
+    fputs("</table></div></details>\n", out);
+}
+
+gg_status gg_budget_section(const gg_budget *b, gg_drawing *drawing, FILE *out)
 {
     gg_budget_row *rows = NULL;
     int count = 0;
     GG_TRY(gg_budget_rows(b, &rows, &count));
-    fprintf(out, "<style>\n%s</style>\n<h2>Error budget: what each rounding costs</h2>\n", style);
+    fputs("<h2>Error budget: what each rounding costs</h2>\n", out);
     fputs("<p class=\"soft\">Share of the mean square error by rounding point, each switched on "
-          "alone. Figures: RMSE of the kernel, and how many times the RMSE of all points "
-          "together that is: 1 when they explain the kernel's error (", out);
+          "alone. Figures: RMSE of the kernel as a multiple of that of all points together: 1 "
+          "when they explain the kernel's error (", out);
     fprintf(out, "\xe2\x9c\x93 from %.1f to %.1f), \xe2\x9c\x97 when it has another source or "
             "lacks one of them.%s</p>\n", GG_BUDGET_LOW, GG_BUDGET_HIGH,
             b->assumed ? " The points are the user's, not the kernel's statement." : "");
     legend(b, out);
-    for (int i = 0; i < count;) {
-        int first = i;
-        if (i == 0 || rows[i].variant != rows[i - 1].variant) {
-            fprintf(out, "%s<h3>", i ? "</div>\n" : "");
-            gg_markup(out, b->variants[rows[i].variant].name);
-            fputs("</h3>\n<div class=\"cards\">\n", out);
-        }
-        fputs("<section class=\"card\" style=\"--num:9.6rem\"><h3><code>", out);
-        gg_markup(out, b->outputs[rows[i].output]);
-        fputs("</code></h3>\n", out);
-        for (; i < count && rows[i].output == rows[first].output &&
-               rows[i].variant == rows[first].variant;
-             i++)
-            one_row(b, &rows[i], out);
-        fputs("</section>\n", out);
+    for (int i = 0, end; i < count; i = end) {
+        for (end = i; end < count && rows[end].variant == rows[i].variant;) end++;
+        variant(b, (part){&rows[i], end - i}, drawing, out);
     }
-    fputs("</div>\n", out);
     free(rows);
     return GG_OK;
 }
@@ -135,6 +199,7 @@ static void hero(const gg_budget *b, FILE *out)
 gg_status gg_budget_html(const void *context, FILE *out)
 {
     const gg_budget *b = context;
+    gg_drawing drawing = {.seconds = GG_CHART_SECONDS};
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" "
           "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
@@ -144,7 +209,7 @@ gg_status gg_budget_html(const void *context, FILE *out)
     fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n", gg_html_style,
             gg_html_style_more);
     hero(b, out);
-    GG_TRY(gg_budget_section(b, out));
+    GG_TRY(gg_budget_section(b, &drawing, out));
     fputs("</main>\n</body>\n</html>\n", out);
     return GG_OK;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "reports/budget.h"
+#include "reports/gnuplot.h"
 #include "reports/file_out.h"
 
 /* Two points, the second rough; one output; cases of the families a, b, a. */
@@ -205,8 +206,15 @@ Test(budget_record, page_escapes_what_it_shows)
     char *page = text_of(&b, gg_budget_html);
     cr_assert_null(strstr(page, "<k>"));
     cr_assert_not_null(strstr(page, "&lt;k&gt;&amp;"));
-    cr_assert_not_null(strstr(page, "width:75.00%"));
-    cr_assert_not_null(strstr(page, "title=\"rough: 25.0 %\""));
+    cr_assert_not_null(strstr(page, "<td class=\"n\">75.0 %</td><td class=\"n\">25.0 %</td>"));
+    char version[32], why[GG_GNUPLOT_WHY];
+    if (gg_gnuplot_version(version, why)) {
+        cr_assert_not_null(strstr(page, "<title>rough: 25.0 %</title></polygon>"));
+        cr_assert_null(strstr(page, "<details open>"));
+    } else {
+        cr_assert_not_null(strstr(page, "Charts need gnuplot"));
+        cr_assert_not_null(strstr(page, "<details open>"));
+    }
     free(page);
     gg_budget_free(&b);
 }

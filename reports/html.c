@@ -374,7 +374,7 @@ static gg_status body(const gg_page *page, const gg_budget *budget, const gg_cla
     gg_html_accuracy(page);
     gg_html_ablation(page);
     gg_html_claims(claims, page->out);
-    if (budget != NULL) status = gg_budget_section(budget, page->out);
+    if (budget != NULL) status = gg_budget_section(budget, page->drawing, page->out);
     gg_html_determinism(page);
     gg_html_levels(page);
     gg_html_maps(page);
@@ -390,10 +390,11 @@ gg_status gg_report_html_with(const gg_run_record *run, const gg_budget *budget,
 {
     gg_summary summary;
     gg_claims claims;
+    gg_drawing drawing = {.seconds = GG_CHART_SECONDS};
     GG_TRY(gg_summary_make(run, &summary));
     gg_status status = gg_claims_make(run, &summary, beside, beside_count, &claims);
     if (status == GG_OK) {
-        status = body(&(gg_page){run, &summary, out}, budget, &claims);
+        status = body(&(gg_page){run, &summary, out, &drawing}, budget, &claims);
         gg_claims_free(&claims);
     }
     gg_summary_free(&summary);

@@ -1,52 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The drawn parts of the HTML report. Every drawing is an SVG of 100 by 10 that takes
- * the width it gets; the figures stand beside it as text. */
+ * The charts of the HTML report: errors over the rounding floor, what the ablation saves.
+ * Each has its figures as a table too, which stands open where no chart could be drawn. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "reports/html_page.h"
 
-static bool begins_output(const gg_summary *s, int i)
-{
-    return i == 0 || strcmp(s->rows[i].output, s->rows[i - 1].output) != 0;
-}
+/* Families or shapes that a chart or table shows. */
+enum { MOST_ROWS = 40 };
+/* Errors above so many floors go on a logarithmic axis, as FP32 outputs of BF16 kernels
+ * do; above the second they are no longer drawn, only told. */
+static const double LINEAR = 30, DRAWN = 1e9;
+/* Room for a figure beside a bar, in units of the drawing. */
+enum { FIGURE_ROOM = 38, ABLATION_ROOM = 60 };
+
+typedef struct subject {
+    const gg_summary_row *row; /* of the first output */
+    char name[64];
+    bool shape;                /* instead of a family */
+} subject;
+
+typedef struct subjects {
+    subject of[MOST_ROWS];
+    int count, hidden;
+    double margin; /* for the widest name */
+    bool shapes;
+} subjects;
 
 static bool same_output(const gg_summary *s, int i, int first)
 {
     return i < s->row_count && strcmp(s->rows[i].output, s->rows[first].output) == 0;
 }
 
-/* Error as a share of the truth: what makes families of different size comparable. */
-static double relative(double value, const gg_summary_row *row)
+/* "N=384 D=16": the extents that differ between shapes. */
+static void name_shape(const gg_page *page, const gg_summary_row *row, char text[64])
 {
-    double share = value / row->truth_rms;
-    return isfinite(share) ? share : 0;
+    const gg_summary *s = page->summary;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < GG_MAX_SYMBOLS && page->run->symbols[k] != '\0'; k++) {
+        bool varies = false;
+        for (int i = 1; i < s->shape_count; i++)
+            varies = varies || s->shapes[i].extent[k] != s->shapes[0].extent[k];
+        if (varies && used < 40)
+            used += (size_t)snprintf(text + used, 64 - used, "%s%c=%" PRId64, used ? " " : "",
+                                     page->run->symbols[k], row->extent[k]);
+    }
 }
 
-/* The longest label of a card, in characters, so that its bars begin below each other. A
- * very long one is cut; pointing at it shows it. */
-static void widen(int *longest, const char *family)
+static void add_subject(const gg_page *page, subjects *all, const gg_summary_row *row,
+                        bool shape)
 {
-    int length = (int)strlen(family[0] ? family : "all");
-    if (length > *longest) *longest = length > 17 ? 17 : length;
+    if (all->count == MOST_ROWS) {
+        all->hidden++;
+        return;
+    }
+    subject *next = &all->of[all->count++];
+    *next = (subject){.row = row, .shape = shape};
+    if (shape) name_shape(page, row, next->name);
+    else snprintf(next->name, sizeof next->name, "%s", row->family[0] ? row->family : "all");
+    all->margin = fmax(all->margin, gg_chart_margin(next->name));
 }
 
-static void open_card(const gg_page *page, const char *output, int longest)
+/* All, then family by family; of a single family, shape by shape. */
+static void find_subjects(const gg_page *page, subjects *all)
 {
-    fprintf(page->out, "<section class=\"card\" style=\"--lab:%d.%dem\"><h3><code>",
-            (longest + 2) / 2, (longest + 2) % 2 * 5); /* half an em a letter */
-    gg_markup(page->out, output);
-    fputs("</code> ", page->out);
+    const gg_summary *s = page->summary;
+    int families = 0;
+    *all = (subjects){.count = 0};
+    for (int i = 0; same_output(s, i, 0); i++) families += s->rows[i].family[0] != '\0';
+    for (int i = 0; same_output(s, i, 0); i++)
+        if (families > 1 || !s->rows[i].family[0]) add_subject(page, all, &s->rows[i], false);
+    if (families > 1) return;
+    for (int i = 0; i < s->shape_count; i++)
+        if (strcmp(s->shapes[i].output, s->shapes[0].output) == 0)
+            add_subject(page, all, &s->shapes[i], true);
+    if (all->count == 2) all->count = 1; /* one shape: it is all */
+    all->shapes = all->count > 1;
 }
 
-static void label(const gg_page *page, const char *family)
+static const gg_summary_row *find_row(const gg_summary *s, const char *output,
+                                      const subject *of)
 {
-    fprintf(page->out, "<div class=\"row%s\"><span class=\"lab\" title=\"",
-            family[0] ? "" : " all");
-    gg_markup(page->out, family[0] ? family : "all families");
-    fputs("\">", page->out);
-    gg_markup(page->out, family[0] ? family : "all");
-    fputs("</span>", page->out);
+    for (int i = 0; !of->shape && i < s->row_count; i++)
+        if (strcmp(s->rows[i].output, output) == 0 &&
+            strcmp(s->rows[i].family, of->row->family) == 0)
+            return &s->rows[i];
+    for (int i = 0; of->shape && i < s->shape_count; i++)
+        if (strcmp(s->shapes[i].output, output) == 0 &&
+            memcmp(s->shapes[i].extent, of->row->extent, sizeof of->row->extent) == 0)
+            return &s->shapes[i];
+    return NULL;
 }
 
 /* "1.08" or "21.7k": short enough for a phone. */
@@ -58,57 +103,151 @@ static const char *times(double ratio, char text[32])
     return text;
 }
 
-static void accuracy_row(const gg_page *page, const gg_summary_row *row, double most)
+static bool exact(const gg_summary_row *row) { return row->rmse == 0 && row->floor_rmse == 0; }
+
+static bool drawable(const gg_summary_row *row)
+{
+    return !exact(row) && row->ratio > 0 && row->ratio <= DRAWN;
+}
+
+/* The figures of a section, folded behind its charts. */
+static void open_figures(const gg_page *page)
+{
+    fprintf(page->out, "<details%s><summary>the figures as a table</summary>"
+            "<div class=\"wide\"><table class=\"matrix\">",
+            page->drawing->trouble[0] ? " open" : "");
+}
+
+static void close_figures(const gg_page *page, int hidden)
+{
+    fputs("</table></div></details>\n", page->out);
+    if (hidden > 0)
+        fprintf(page->out, "<p class=\"soft\">%d more are in the report.</p>\n", hidden);
+}
+
+/* From 0, or by powers of ten from below the floor, to the largest and its figure. */
+static void scale_errors(const gg_summary *s, const char *output, const subjects *all,
+                         gg_chart *chart)
+{
+    double most = 1, least = 1;
+    for (int i = 0; i < all->count; i++) {
+        const gg_summary_row *row = find_row(s, output, &all->of[i]);
+        if (row == NULL || !drawable(row)) continue;
+        most = fmax(most, row->ratio);
+        least = fmin(least, row->ratio);
+    }
+    double used = 1 - FIGURE_ROOM / gg_chart_plot_width(chart);
+    chart->x = (gg_axis){.high = most / used, .step = gg_chart_step(most), .unit = "%g"};
+    if (most <= LINEAR) return;
+    double low = pow(10, floor(log10(least))), decades = log10(most / low);
+    chart->x = (gg_axis){.low = low, .high = low * pow(10, decades / used), .log = true,
+                         .step = decades > 5 ? 100 : 10, .unit = "%.0s%c"};
+}
+
+static void error_bar(gg_chart *chart, const subject *of, const gg_summary_row *row, int at)
+{
+    char ratio[32], rmse[32], figure[40], tip[200];
+    bool whole = of->row->family[0] == '\0' && !of->shape, drawn = drawable(row);
+    double from = chart->x.log ? 1 : 0;
+    times(row->ratio, ratio);
+    snprintf(figure, sizeof figure, exact(row) ? "exact" : "%s\xc3\x97", ratio);
+    snprintf(tip, sizeof tip, "%s: RMSE %s, %s", of->name, gg_html_figure(row->rmse, rmse), figure);
+    if (drawn)
+        gg_chart_bar(chart, fmin(from, row->ratio), fmax(from, row->ratio), at - 0.32, at + 0.32,
+                     GG_PAINT_BAR, tip);
+    gg_chart_text(chart, GG_MARK_NAME, chart->x.low, at,
+                  whole ? GG_PAINT_STRONG : GG_PAINT_INK, of->name);
+    gg_chart_text(chart, GG_MARK_BESIDE, drawn ? fmax(from, row->ratio) : from, at,
+                  !drawn && !exact(row) ? GG_PAINT_BAD
+                  : whole               ? GG_PAINT_STRONG
+                                        : GG_PAINT_INK,
+                  figure);
+}
+
+static void error_chart(const gg_page *page, const char *output, const subjects *all)
+{
+    gg_chart chart = {.left = all->margin, .right = 16,
+                      .height = all->count * GG_CHART_ROW,
+                      .y = {.low = -0.5, .high = all->count - 0.5}};
+    char text[240], ratio[32];
+    const gg_summary_row *most = NULL;
+    const char *name = "";
+    scale_errors(page->summary, output, all, &chart);
+    for (int i = 0; i < all->count; i++) {
+        const gg_summary_row *row = find_row(page->summary, output, &all->of[i]);
+        if (row == NULL) continue;
+        error_bar(&chart, &all->of[i], row, i);
+        if (most != NULL && row->ratio <= most->ratio) continue;
+        most = row;
+        name = all->of[i].name;
+    }
+    gg_chart_rule(&chart, 1, GG_PAINT_FLOOR);
+    snprintf(text, sizeof text, "A bar for each of %d %s, and a line at 1, the floor. Largest: "
+             "%s times the floor, %s. The table has every figure.", all->count,
+             all->shapes ? "shapes" : "families",
+             most != NULL ? times(most->ratio, ratio) : "0", name);
+    gg_chart_card(&chart, page->drawing, output,
+                  chart.x.log ? "RMSE / floor, logarithmic" : "RMSE / floor", text, page->out);
+}
+
+static void error_cell(const gg_page *page, const gg_summary_row *row)
 {
     char rmse[32], ratio[32];
-    double scale = most > 0 ? 100 / most : 0;
-    bool exact = row->rmse == 0 && row->floor_rmse == 0;
-    label(page, row->family);
-    fprintf(page->out,
-            "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
-            "<rect class=\"rail\" width=\"100\" height=\"10\" rx=\"1\"/>"
-            "<rect class=\"fill\" y=\"1\" width=\"%.2f\" height=\"8\"/>"
-            "<path class=\"floor\" d=\"M%.2f -1V11\"/></svg>",
-            fmin(100, relative(row->rmse, row) * scale),
-            fmin(100, relative(row->floor_rmse, row) * scale));
-    fputs("<span class=\"num\">", page->out);
+    if (row == NULL) {
+        fputs("<td><span class=\"none\">\xe2\x80\x93</span></td>", page->out);
+        return;
+    }
+    fputs("<td><span>", page->out);
     gg_markup(page->out, gg_html_figure(row->rmse, rmse));
-    fputs(" \xc2\xb7 ", page->out);
-    gg_markup(page->out, exact ? "exact" : times(row->ratio, ratio));
-    fputs(exact ? "</span></div>\n" : "\xc3\x97</span></div>\n", page->out);
+    fprintf(page->out, exact(row) ? "<small>exact</small></span></td>"
+                                  : "<small>%s\xc3\x97</small></span></td>",
+            times(row->ratio, ratio));
+}
+
+static void error_table(const gg_page *page, const subjects *all)
+{
+    const gg_summary *s = page->summary;
+    open_figures(page);
+    fputs("<tr><th></th>", page->out);
+    for (int i = 0; i < s->row_count; i++) {
+        if (i > 0 && same_output(s, i, i - 1)) continue;
+        fputs("<th><code>", page->out);
+        gg_markup(page->out, s->rows[i].output);
+        fputs("</code></th>", page->out);
+    }
+    fputs("</tr>\n", page->out);
+    for (int f = 0; f < all->count; f++) {
+        fputs("<tr><th>", page->out);
+        gg_markup(page->out, all->of[f].name);
+        fputs("</th>", page->out);
+        for (int i = 0; i < s->row_count; i++)
+            if (i == 0 || !same_output(s, i, i - 1))
+                error_cell(page, find_row(s, s->rows[i].output, &all->of[f]));
+        fputs("</tr>\n", page->out);
+    }
+    close_figures(page, all->hidden);
 }
 
 void gg_html_accuracy(const gg_page *page)
 {
     const gg_summary *s = page->summary;
+    subjects all;
     fputs("<h2>Error against the truth</h2>\n", page->out);
     if (!s->row_count) {
         fputs("<p class=\"none\">not run</p>\n", page->out);
         return;
     }
-    fputs(
-        "<p class=\"soft\"><span class=\"key\"></span> RMSE as a share of the truth's rms, "
-        "<span class=\"key t\"></span> the rounding floor of the output's type: no kernel "
-        "gets left of it. Figures: mean RMSE, and how many times the floor that is.</p>\n"
-        "<div class=\"cards\">\n",
-        page->out);
-    for (int i = 0; i < s->row_count;) {
-        int first = i;
-        double most = 0;
-        for (int k = i; same_output(s, k, first); k++) {
-            most = fmax(most, relative(s->rows[k].rmse, &s->rows[k]));
-            most = fmax(most, relative(s->rows[k].floor_rmse, &s->rows[k]));
-        }
-        int end = i, longest = 0;
-        for (; same_output(s, end, first); end++) widen(&longest, s->rows[end].family);
-        open_card(page, s->rows[first].output, longest);
-        fprintf(page->out, "<span class=\"soft\">bars end at %.2g of the rms</span></h3>\n",
-                most);
-        if (end - i == 2) i++; /* one family: it is all */
-        for (; i < end; i++) accuracy_row(page, &s->rows[i], most);
-        fputs("</section>\n", page->out);
-    }
+    find_subjects(page, &all);
+    fprintf(page->out,
+            "<p class=\"soft\"><span class=\"key\"></span> mean RMSE as a multiple of "
+            "<span class=\"key t\"></span> the rounding floor, the RMSE of the truth itself "
+            "rounded to the output's type%s.</p>\n<div class=\"cards charts\">\n",
+            all.shapes ? "; one family, by shape" : "");
+    for (int i = 0; i < s->row_count; i++)
+        if (i == 0 || !same_output(s, i, i - 1)) error_chart(page, s->rows[i].output, &all);
     fputs("</div>\n", page->out);
+    gg_chart_tell(page->drawing, page->out);
+    error_table(page, &all);
 }
 
 static bool untouched(const gg_summary *s, const char *output)
@@ -119,65 +258,125 @@ static bool untouched(const gg_summary *s, const char *output)
     return true;
 }
 
-static void ablation_row(const gg_page *page, const gg_ablation_row *row, double low,
-                         double high)
+static gg_paint outcome_paint(gg_outcome outcome)
 {
-    double scale = 100 / (high - low);
-    const char *class = row->outcome == GG_EARNED      ? "earned"
-                        : row->outcome == GG_COLLAPSED ? "collapsed"
-                                                       : "unclear";
-    label(page, row->family);
-    fprintf(page->out,
-            "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
-            "<path class=\"zero\" d=\"M%.2f -6V16\"/>"
-            "<path class=\"span %s\" d=\"M%.2f 5H%.2f\"/>"
-            "<path class=\"dot %s\" d=\"M%.2f 5h.01\"/></svg>",
-            (0 - low) * scale, class, (row->low - low) * scale, (row->high - low) * scale,
-            class, (row->mean - low) * scale);
-    fprintf(page->out, "<span class=\"num\" title=\"95 %% interval %.1f to %.1f %%\">"
-            "%+.1f %% \xc2\xb7 %s</span></div>\n", 100 * row->low, 100 * row->high,
-            100 * row->mean,
-            row->outcome == GG_NOT_RESOLVABLE ? "unclear" : gg_outcome_name(row->outcome));
+    return outcome == GG_EARNED      ? GG_PAINT_OK
+           : outcome == GG_COLLAPSED ? GG_PAINT_BAD
+                                     : GG_PAINT_OPEN;
 }
 
-static int ablation_card(const gg_page *page, int first)
+static const char *outcome_name(gg_outcome outcome)
 {
-    const gg_summary *s = page->summary;
-    double low = 0, high = 0.01;
-    int end = first, longest = 0;
-    for (; end < s->ablation_count &&
-           strcmp(s->ablation[end].output, s->ablation[first].output) == 0;
-         end++) {
-        widen(&longest, s->ablation[end].family);
-        if (isfinite(s->ablation[end].low)) low = fmin(low, s->ablation[end].low);
-        if (isfinite(s->ablation[end].high)) high = fmax(high, s->ablation[end].high);
+    return outcome == GG_NOT_RESOLVABLE ? "unclear" : gg_outcome_name(outcome);
+}
+
+/* Of the rows of an output, "all" first: one family is all. */
+static int ablation_rows(const gg_summary *s, int first)
+{
+    int end = first;
+    while (end < s->ablation_count &&
+           strcmp(s->ablation[end].output, s->ablation[first].output) == 0)
+        end++;
+    return end - first == 2 ? 1 : end - first > MOST_ROWS ? MOST_ROWS : end - first;
+}
+
+static void scale_savings(const gg_ablation_row *rows, int count, gg_axis *axis)
+{
+    double low = 0, high = 1;
+    for (int i = 0; i < count; i++) {
+        low = fmin(low, fmin(100 * rows[i].mean, 100 * rows[i].low)); /* fmin ignores NaN */
+        high = fmax(high, fmax(100 * rows[i].mean, 100 * rows[i].high));
     }
-    if (untouched(s, s->ablation[first].output)) return end;
-    open_card(page, s->ablation[first].output, longest);
-    fprintf(page->out, "<span class=\"soft\">%.0f to %.0f %%, %d pairs</span></h3>\n",
-            100 * low, 100 * high, s->ablation[first].pairs);
-    if (end - first == 2) first++; /* one family: it is all */
-    for (int i = first; i < end; i++) ablation_row(page, &s->ablation[i], low, high);
-    fputs("</section>\n", page->out);
-    return end;
+    low = fmax(low, -1e6); /* a row beyond has its figure alone */
+    double air = 0.04 * (high - low);
+    *axis = (gg_axis){.low = low - air, .high = high + air, .step = gg_chart_step(high - low),
+                      .unit = "%g %%"};
 }
 
-void gg_html_ablation(const gg_page *page)
+static void ablation_chart(const gg_page *page, const gg_ablation_row *rows, int count)
+{
+    double margin = gg_chart_margin("all");
+    char text[240], tip[200], figure[32];
+    for (int i = 0; i < count; i++) margin = fmax(margin, gg_chart_margin(rows[i].family));
+    gg_chart chart = {.left = margin, .right = ABLATION_ROOM,
+                      .height = count * GG_CHART_ROW, .y = {.low = -0.5, .high = count - 0.5}};
+    scale_savings(rows, count, &chart.x);
+    gg_chart_rule(&chart, 0, GG_PAINT_ZERO);
+    for (int i = 0; i < count; i++) {
+        const gg_ablation_row *row = &rows[i];
+        const char *name = row->family[0] ? row->family : "all";
+        gg_paint ink = row->family[0] ? GG_PAINT_INK : GG_PAINT_STRONG;
+        snprintf(tip, sizeof tip, "%s: %s, 95 %% interval %.1f to %.1f %%", name,
+                 outcome_name(row->outcome), 100 * row->low, 100 * row->high);
+        snprintf(figure, sizeof figure, "%+.1f %%", 100 * row->mean);
+        gg_chart_point(&chart, 100 * row->mean, 100 * row->low, 100 * row->high, i,
+                       outcome_paint(row->outcome), tip);
+        gg_chart_text(&chart, GG_MARK_NAME, chart.x.low, i, ink, name);
+        gg_chart_text(&chart, GG_MARK_BESIDE, chart.x.high, i, ink, figure);
+    }
+    snprintf(text, sizeof text, "A point with its 95 %% interval for each of %d families, and a "
+             "line at zero. All: %+.1f %%, %s. The table has every figure.", count,
+             100 * rows[0].mean, outcome_name(rows[0].outcome));
+    snprintf(tip, sizeof tip, "RMSE saved, %d pairs", rows[0].pairs);
+    gg_chart_card(&chart, page->drawing, rows[0].output, tip, text, page->out);
+}
+
+static void ablation_cell(const gg_page *page, const char *output, const char *family)
 {
     const gg_summary *s = page->summary;
-    fputs("<h2>Ablation: error saved by ", page->out);
-    gg_markup(page->out, page->run->ablation[0] ? page->run->ablation : "a feature");
-    fputs("</h2>\n", page->out);
-    if (!s->ablation_count) {
-        fputs("<p class=\"soft\">not run</p>\n", page->out);
+    for (int i = 0; i < s->ablation_count; i++) {
+        const gg_ablation_row *row = &s->ablation[i];
+        if (strcmp(row->output, output) != 0 || strcmp(row->family, family) != 0) continue;
+        fprintf(page->out, "<td><span class=\"%s\">%+.1f %%<small>%.1f to %.1f %%, %s</small>"
+                "</span></td>", row->outcome == GG_EARNED      ? "passed"
+                                : row->outcome == GG_COLLAPSED ? "failed"
+                                                               : "open",
+                100 * row->mean, 100 * row->low, 100 * row->high, outcome_name(row->outcome));
         return;
     }
-    fputs("<p class=\"soft\">Mean of 1 \xe2\x88\x92 RMSE(on) / RMSE(off) on the same "
-          "inputs, with "
-          "its 95 % interval; the thin line is zero. Earned: the interval lies above it. "
-          "Fewer than 5 pairs resolve nothing.",
-          page->out);
+    fputs("<td><span class=\"none\">\xe2\x80\x93</span></td>", page->out);
+}
+
+/* Families of the output at `first` by all outputs that the feature reaches. */
+static void ablation_table(const gg_page *page, int first)
+{
+    const gg_summary *s = page->summary;
+    const char *outputs[GG_MAX_OUTPUTS];
+    int output_count = 0, count = ablation_rows(s, first), all = 0;
+    for (int i = 0; i < s->ablation_count; i++) {
+        const gg_ablation_row *row = &s->ablation[i];
+        all += strcmp(row->output, s->ablation[first].output) == 0;
+        if (!row->family[0] && !untouched(s, row->output) && output_count < GG_MAX_OUTPUTS)
+            outputs[output_count++] = row->output;
+    }
+    open_figures(page);
+    fputs("<tr><th></th>", page->out);
+    for (int o = 0; o < output_count; o++) {
+        fputs("<th><code>", page->out);
+        gg_markup(page->out, outputs[o]);
+        fputs("</code></th>", page->out);
+    }
+    fputs("</tr>\n", page->out);
+    for (int i = first; i < first + count; i++) {
+        fputs("<tr><th>", page->out);
+        gg_markup(page->out, s->ablation[i].family[0] ? s->ablation[i].family : "all");
+        fputs("</th>", page->out);
+        for (int o = 0; o < output_count; o++)
+            ablation_cell(page, outputs[o], s->ablation[i].family);
+        fputs("</tr>\n", page->out);
+    }
+    close_figures(page, count > 1 ? all - count : 0);
+}
+
+static void ablation_intro(const gg_page *page)
+{
+    const gg_summary *s = page->summary;
     const char *before = "";
+    fputs("<p class=\"soft\">Mean of 1 \xe2\x88\x92 RMSE(on) / RMSE(off) on the same inputs, with "
+          "its 95 % interval; the thin line is zero. <span class=\"tag passed\">earned</span>: the "
+          "interval lies above it, <span class=\"tag failed\">collapsed</span>: nowhere above, "
+          "<span class=\"tag open\">unclear</span>: on both sides, or fewer than 5 pairs.",
+          page->out);
     for (int i = 0; i < s->ablation_count; i++) {
         const gg_ablation_row *row = &s->ablation[i];
         if (row->family[0] || !untouched(s, row->output)) continue;
@@ -187,144 +386,28 @@ void gg_html_ablation(const gg_page *page)
         fputs("</code>", page->out);
         before = ", ";
     }
-    fputs("</p>\n<div class=\"cards\">\n", page->out);
-    for (int i = 0; i < s->ablation_count;) i = ablation_card(page, i);
-    fputs("</div>\n", page->out);
+    fputs("</p>\n", page->out);
 }
 
-static const gg_summary_row *cell_of(const gg_summary *s, const char *output,
-                                     const char *family)
-{
-    for (int i = 0; i < s->row_count; i++)
-        if (strcmp(s->rows[i].output, output) == 0 &&
-            strcmp(s->rows[i].family, family) == 0)
-            return &s->rows[i];
-    return NULL;
-}
-
-static void cell(const gg_page *page, const gg_summary_row *row)
-{
-    if (!row) fputs("<td><span class=\"none\">\xe2\x80\x93</span></td>", page->out);
-    else if (row->repeated == 0)
-        fputs("<td><span class=\"open\">not run</span></td>", page->out);
-    else
-        fprintf(page->out, "<td><span class=\"%s\">%s %d/%d</span></td>",
-                row->identical == row->repeated ? "passed" : "failed",
-                row->identical == row->repeated ? "=" : "\xe2\x89\xa0", row->identical,
-                row->repeated);
-}
-
-void gg_html_determinism(const gg_page *page)
+void gg_html_ablation(const gg_page *page)
 {
     const gg_summary *s = page->summary;
-    const char *outputs[GG_MAX_OUTPUTS], *families[60];
-    int output_count = 0, family_count = 0, hidden = 0;
-    for (int i = 0; i < s->row_count; i++) {
-        if (begins_output(s, i) && output_count < GG_MAX_OUTPUTS)
-            outputs[output_count++] = s->rows[i].output;
-        if (output_count != 1 || !s->rows[i].family[0]) continue;
-        if (family_count < 60) families[family_count++] = s->rows[i].family;
-        else hidden++;
+    int reached = -1;
+    fputs("<h2>Ablation: error saved by ", page->out);
+    gg_markup(page->out, page->run->ablation[0] ? page->run->ablation : "a feature");
+    fputs("</h2>\n", page->out);
+    if (!s->ablation_count) {
+        fputs("<p class=\"soft\">not run</p>\n", page->out);
+        return;
     }
-    fputs("<h2>Determinism: equal inputs, equal bits?</h2>\n<div class=\"wide\">"
-          "<table class=\"matrix\"><tr><th></th>",
-          page->out);
-    for (int o = 0; o < output_count; o++) {
-        fputs("<th><code>", page->out);
-        gg_markup(page->out, outputs[o]);
-        fputs("</code></th>", page->out);
+    ablation_intro(page);
+    fputs("<div class=\"cards charts\">\n", page->out);
+    for (int i = 0; i < s->ablation_count; i++) {
+        if (s->ablation[i].family[0] || untouched(s, s->ablation[i].output)) continue;
+        if (reached < 0) reached = i;
+        ablation_chart(page, &s->ablation[i], ablation_rows(s, i));
     }
-    fputs("</tr>\n", page->out);
-    for (int f = 0; f < family_count; f++) {
-        fputs("<tr><th>", page->out);
-        gg_markup(page->out, families[f]);
-        fputs("</th>", page->out);
-        for (int o = 0; o < output_count; o++)
-            cell(page, cell_of(s, outputs[o], families[f]));
-        fputs("</tr>\n", page->out);
-    }
-    fprintf(page->out,
-            "</table></div>\n<p class=\"soft\">Cases in which no bit differed between "
-            "runs. %d equal runs exclude, at 95 %%, that a case mismatches more often than "
-            "in "
-            "%.2g %% of its runs; cases are not pooled.%s</p>\n",
-            page->run->repeats, 100 * gg_excluded_rate(page->run->repeats),
-            hidden ? " More families are in the report." : "");
-}
-
-/* The largest value of one check of one output and its limit. */
-typedef struct worst {
-    double value, limit;
-    const char *id;
-} worst;
-
-static worst worst_of(const gg_run_record *run, const char *output, const char *check)
-{
-    worst w = {NAN, NAN, NULL};
-    for (int i = 0; i < run->count; i++)
-        for (int o = 0; o < run->cases[i].output_count; o++) {
-            const gg_output_record *record = &run->cases[i].outputs[o];
-            if (strcmp(record->name, output) != 0) continue;
-            for (int c = 0; c < record->check_count; c++) {
-                const gg_check *found = &record->checks[c];
-                if (strcmp(found->name, check) != 0) continue;
-                if (w.id && found->value <= w.value) continue;
-                if (w.id && isnan(w.value)) continue;
-                w = (worst){found->value, found->limit, run->cases[i].id};
-            }
-        }
-    return w;
-}
-
-static void limit_row(const gg_page *page, const char *output, const char *check)
-{
-    char value[32], limit[32];
-    worst w = worst_of(page->run, output, check);
-    if (!w.id) return;
-    bool judged = isfinite(w.limit);
-    fputs("<tr><td><code>", page->out);
-    gg_markup(page->out, output);
-    fputs("</code></td><td>", page->out);
-    gg_markup(page->out, check);
-    fputs("</td><td class=\"n\">", page->out);
-    gg_markup(page->out, gg_html_figure(w.value, value));
-    fputs("</td><td class=\"n\">", page->out);
-    gg_markup(page->out, judged           ? gg_html_figure(w.limit, limit)
-                         : isnan(w.limit) ? "not stated"
-                                          : "unlimited");
-    fputs("</td><td>", page->out);
-    double share = w.value / w.limit;
-    bool passed = gg_judge(w.value, w.limit) == GG_PASSED;
-    if (judged)
-        fprintf(page->out,
-                "<span class=\"meter\"><svg viewBox=\"0 0 100 10\" "
-                "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"rail\" "
-                "width=\"100\" "
-                "height=\"10\"/><rect class=\"fill\"%s width=\"%.1f\" "
-                "height=\"10\"/></svg></span>",
-                passed ? "" : " style=\"fill:var(--bad)\"",
-                isfinite(share) ? fmin(100, 100 * share)
-                : passed        ? 0.0
-                                : 100.0);
-    fputs("</td><td class=\"id\">", page->out);
-    gg_markup(page->out, w.id);
-    fputs("</td></tr>\n", page->out);
-}
-
-void gg_html_limits(const gg_page *page)
-{
-    static const char *const checks[] = {"rmse", "gauge_p99", "gauge_max"};
-    fputs("<h2>Limits</h2>\n<div class=\"wide\"><table><tr><th>output</th><th>check</th>"
-          "<th class=\"n\">worst</th><th "
-          "class=\"n\">limit</th><th>used</th><th>case</th></tr>\n",
-          page->out);
-    for (int i = 0; i < page->run->limit_count; i++)
-        for (size_t c = 0; c < sizeof checks / sizeof *checks; c++)
-            limit_row(page, page->run->limits[i].output, checks[c]);
-    fputs("</table></div>\n<p class=\"soft\">rmse: in units of the rounding floor; gauge: "
-          "error "
-          "of one element in allowed roundings. ",
-          page->out);
-    gg_markup(page->out, page->run->limits_note);
-    fputs("</p>\n", page->out);
+    fputs("</div>\n", page->out);
+    gg_chart_tell(page->drawing, page->out);
+    if (reached >= 0) ablation_table(page, reached);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The levels of determinism as a table, and the maps of the run's worst cases as
- * drawings: one square a cell, eight steps of opacity. */
+ * charts: one square a cell, in steps of opacity. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "reports/html_page.h"
-
-enum { STEPS = 8 };
 
 static void level_row(const gg_page *page, const gg_level_row *row)
 {
@@ -41,42 +40,77 @@ void gg_html_levels(const gg_page *page)
           "condition; else the level is not verified.</p>\n", page->out);
 }
 
-/* All cells of one step as one path: cells of a row that touch are one square. */
-static void draw_step(const gg_page *page, const gg_map *map, int step)
+/* Extent of a map in elements, which the cells may overhang. */
+static double extent(const gg_output_record *o, int back, int cells, int64_t of_cell)
 {
-    bool open = false;
-    for (int r = 0; r < map->rows; r++)
-        for (int c = 0, end; c < map->columns; c = end) {
-            const uint8_t *row = map->cells + r * map->columns;
-            end = c + 1;
-            if ((row[c] * STEPS + 254) / 255 != step) continue;
-            while (end < map->columns && (row[end] * STEPS + 254) / 255 == step) end++;
-            if (!open)
-                fprintf(page->out, "<path opacity=\"%.3g\" d=\"", (double)step / STEPS);
-            fprintf(page->out, "M%d %dh%dv1h%dz", c, r, end - c, c - end);
-            open = true;
-        }
-    if (open) fputs("\"/>", page->out);
+    double most = (double)cells * (double)of_cell;
+    double real = o->ndim >= back ? (double)o->shape[o->ndim - back] : most;
+    return real <= most && real > most - (double)of_cell ? real : most;
 }
 
-static void draw(const gg_page *page, const gg_map *map, bool bits)
+static int step_of(const gg_map *map, int row, int column)
 {
+    return (map->cells[row * map->columns + column] * GG_CHART_STEPS + 254) / 255;
+}
+
+/* Cells of a row that touch and are alike are one box. */
+static void draw_row(const gg_map *map, int row, gg_paint weakest, gg_chart *chart)
+{
+    double height = (double)map->cell_rows, width = (double)map->cell_columns;
+    for (int c = 0, end; c < map->columns; c = end) {
+        int step = step_of(map, row, c);
+        for (end = c + 1; end < map->columns && step_of(map, row, end) == step;) end++;
+        if (step == 0) continue;
+        gg_chart_bar(chart, c * width, fmin(end * width, chart->x.high), row * height,
+                     fmin((row + 1) * height, chart->y.high),
+                     (gg_paint)((int)weakest + step - 1), NULL);
+    }
+}
+
+/* The map as an SVG, which the caller frees; NULL when charts are not drawn. */
+static char *draw(const gg_page *page, const gg_output_record *o, bool bits)
+{
+    const gg_map *map = bits ? &o->bits_map : &o->error_map;
+    char title[64], text[200];
+    gg_chart chart = {.left = 40, .right = 16, .framed = true};
+    chart.x.high = extent(o, 1, map->columns, map->cell_columns);
+    chart.y.high = extent(o, 2, map->rows, map->cell_rows);
+    chart.x.step = gg_chart_step(chart.x.high);
+    chart.y.step = gg_chart_step(chart.y.high);
+    chart.x.unit = chart.y.unit = "%.0s%c";
+    if (chart.x.high < 1000) chart.x.unit = "%g";
+    if (chart.y.high < 1000) chart.y.unit = "%g";
     /* a map of few columns is drawn wider than it is, or it would be a line */
-    double ratio = fmin(4, fmax(0.5, (double)map->columns / map->rows));
-    fprintf(page->out,
-            "<svg class=\"map %s\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
-            "style=\"aspect-ratio:%.3g\" role=\"img\"><rect class=\"rail\" width=\"%d\" "
-            "height=\"%d\"/>", bits ? "bits" : "errors", map->columns, map->rows, ratio,
-            map->columns, map->rows);
-    for (int step = 1; step <= STEPS; step++) draw_step(page, map, step);
-    fputs("</svg>", page->out);
+    double ratio = fmin(4, fmax(0.8, (double)map->columns / map->rows));
+    chart.height = gg_chart_plot_width(&chart) / ratio;
+    for (int r = 0; r < map->rows; r++)
+        draw_row(map, r, bits ? GG_PAINT_BITS : GG_PAINT_ERROR, &chart);
+    snprintf(title, sizeof title, "%s: where %s", o->name, bits ? "bits differ" : "errors are");
+    snprintf(text, sizeof text, "A map of %d by %d cells over the last two dimensions, stronger "
+             "where %s.", map->rows, map->columns, bits ? "more bits differ" : "errors are larger");
+    return gg_chart_draw(&chart, page->drawing, title, text);
+}
+
+/* What the steps stand for. */
+static void key(const gg_page *page, const gg_map *map, bool bits)
+{
+    char full[32];
+    fprintf(page->out, "<p class=\"soft\">0 <span class=\"steps %s\">", bits ? "bits" : "errors");
+    for (int step = 1; step <= GG_CHART_STEPS; step++)
+        fprintf(page->out, "<i style=\"opacity:%.3g\"></i>", (double)step / GG_CHART_STEPS);
+    fputs("</span> ", page->out);
+    if (bits) gg_markup_format(page->out, "%.3g %% of a cell", 100 * map->full);
+    else gg_markup_format(page->out, "%s", gg_html_figure(map->full, full));
+    gg_markup_format(page->out, "; a cell is %" PRId64 " \xc3\x97 %" PRId64 " elements; ",
+                     map->cell_rows, map->cell_columns);
 }
 
 static void card(const gg_page *page, const gg_case_record *c, const gg_output_record *o,
                  bool bits)
 {
     const gg_map *map = bits ? &o->bits_map : &o->error_map;
-    char full[32], value[32];
+    char value[32];
+    char *svg = draw(page, o, bits);
     fputs("<section class=\"card\"><h3><code>", page->out);
     gg_markup(page->out, o->name);
     fputs("</code> <span class=\"soft\">", page->out);
@@ -85,12 +119,9 @@ static void card(const gg_page *page, const gg_case_record *c, const gg_output_r
         gg_markup_format(page->out, "largest error %s times its allowance",
                          gg_html_figure(map->value, value));
     fputs("</span></h3>\n", page->out);
-    draw(page, map, bits);
-    fputs("<p class=\"soft\">strongest: ", page->out);
-    if (bits) gg_markup_format(page->out, "%.3g %% of a cell", 100 * map->full);
-    else gg_markup_format(page->out, "%s", gg_html_figure(map->full, full));
-    gg_markup_format(page->out, "; a cell is %" PRId64 " \xc3\x97 %" PRId64 " elements; ",
-                     map->cell_rows, map->cell_columns);
+    if (svg != NULL) fputs(svg, page->out);
+    free(svg);
+    key(page, map, bits);
     fputs("<span class=\"id\">", page->out);
     gg_markup(page->out, c->id);
     fputs("</span></p></section>\n", page->out);
@@ -108,10 +139,11 @@ static void maps(const gg_page *page, bool bits, const char *title, const char *
             if (drawn++ == 0)
                 fprintf(page->out, "<h2>%s</h2>\n<p class=\"soft\">%s Rows and columns are "
                         "the last two dimensions; all others are taken together.</p>\n"
-                        "<div class=\"cards\">\n", title, text);
+                        "<div class=\"cards charts\">\n", title, text);
             card(page, &run->cases[i], output, bits);
         }
     if (drawn > 0) fputs("</div>\n", page->out);
+    gg_chart_tell(page->drawing, page->out);
 }
 
 void gg_html_maps(const gg_page *page)

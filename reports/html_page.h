@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "reports/chart.h"
 #include "reports/markup.h"
 #include "reports/summary.h"
 
@@ -12,6 +13,7 @@ typedef struct gg_page {
     const gg_run_record *run;
     const gg_summary *summary;
     FILE *out;
+    gg_drawing *drawing;
 } gg_page;
 
 /* The style class of a verdict: "passed", "failed" or "open". */
@@ -19,11 +21,11 @@ const char *gg_html_class(gg_verdict verdict);
 /* Three digits, "undefined" for a NaN. */
 const char *gg_html_figure(double value, char text[32]);
 
-/* RMSE against the floor, per output a card with a bar a family. */
+/* html_charts.c: RMSE against the floor, and intervals of the ablation: per output a chart
+ * with a bar or a point a family, and a table. */
 void gg_html_accuracy(const gg_page *page);
-/* Intervals of the ablation, per output a card with a line a family. */
 void gg_html_ablation(const gg_page *page);
-/* Families by outputs: in how many cases no bit differed. */
+/* html_tables.c: families by outputs, in how many cases no bit differed. */
 void gg_html_determinism(const gg_page *page);
 /* html_maps.c: the levels of determinism, where there are any; the maps. */
 void gg_html_levels(const gg_page *page);

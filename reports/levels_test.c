@@ -3,6 +3,7 @@
  * and refused where they say more than they have. */
 #include "reports/fixture_test.h"
 #include "reports/consistent.h"
+#include "reports/gnuplot.h"
 #include "reports/summary.h"
 
 TestSuite(level_records, .fini = remove_folder);
@@ -237,6 +238,39 @@ Test(level_records, the_worst_map_of_each_output_is_kept)
     gg_run_free(&run);
 }
 
+/* Area of the boxes of a class, in units of a drawing's. */
+static double area_of(const char *page, const char *class)
+{
+    char start[64];
+    double area = 0, left, bottom, right, top;
+    snprintf(start, sizeof start, "<polygon class=\"%s\" points=\"", class);
+    for (const char *at = page; (at = strstr(at, start)) != NULL;) {
+        at += strlen(start);
+        cr_assert_eq(sscanf(at, "%lf,%lf %*f,%*f %lf,%lf", &left, &bottom, &right, &top), 4);
+        area += (right - left) * (bottom - top);
+    }
+    return area;
+}
+
+/* Each step of the map has the share of its cells. */
+static void boxes_follow(const gg_map *map, const char *page, const char *class)
+{
+    char version[32], why[GG_GNUPLOT_WHY], name[32];
+    int cells[9] = {0};
+    double area[9] = {0}, total = 0;
+    if (!gg_gnuplot_version(version, why)) return;
+    for (int i = 0; i < map->rows * map->columns; i++) cells[(map->cells[i] * 8 + 254) / 255]++;
+    for (int step = 1; step <= 8; step++) {
+        snprintf(name, sizeof name, "%s s%d", class, step);
+        total += area[step] = area_of(page, name);
+    }
+    for (int step = 1; step <= 8; step++) {
+        double share = area[step] / total * (map->rows * map->columns - cells[0]);
+        cr_expect(share > cells[step] - 0.01 && share < cells[step] + 0.01,
+                  "%s: step %d has %g cells, not %d", class, step, share, cells[step]);
+    }
+}
+
 Test(level_records, are_drawn_and_stay_text)
 {
     gg_run_record run = leveled_run();
@@ -255,11 +289,13 @@ Test(level_records, are_drawn_and_stay_text)
     static const char *const wanted[] = {"Determinism by level",
         "Same bits? <span class=\"tag failed\">", "level load: 1 of 1 cases failed",
         "75 %", "&lt;b&gt;atomic",
-        "Where bits differ", "25 % of its elements", "class=\"map bits\"", "Where errors are",
-        "class=\"map errors\"", "viewBox=\"0 0 8 4\""};
+        "Where bits differ", "25 % of its elements", "class=\"steps bits\"", "Where errors are",
+        "class=\"steps errors\""};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         cr_expect_not_null(strstr(text, wanted[i]), "no %s", wanted[i]);
     cr_expect_null(strstr(text, "<b>atomic"));
+    boxes_follow(&o->bits_map, text, "bad");
+    boxes_follow(&o->error_map, strstr(text, "Where errors are"), "bar");
     free(text);
     gg_run_free(&run);
 }

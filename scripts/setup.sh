@@ -34,7 +34,17 @@ need_program pkg-config pkg-config
 python3 -c 'import jsonschema' >/dev/null 2>&1 || /usr/bin/python3 -c 'import jsonschema' \
     >/dev/null 2>&1 || { packages="$packages python3-jsonschema" files="$files jsonschema"; }
 
-[ -z "$packages" ] && exit 0
+# Wished for, not needed: without it HTML reports have tables alone.
+wish() {
+    command -v gnuplot >/dev/null 2>&1 && exit 0
+    # without a renewed package list: this runs in front of every build
+    command -v apt-get >/dev/null 2>&1 && DEBIAN_FRONTEND=noninteractive \
+        ${root:-} apt-get install -y -q --no-install-recommends gnuplot-nox >/dev/null 2>&1 ||
+        echo "setup: gnuplot (Debian: gnuplot-nox) is missing: HTML reports will have no charts"
+    exit 0
+}
+
+[ -z "$packages" ] && wish
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "setup: missing:$files; install the packages that hold them" \
          "(Debian's names:$packages)" >&2
@@ -56,3 +66,4 @@ $root apt-get install -y -q $packages >/dev/null 2>&1 || {
     $root apt-get update -q >/dev/null
     $root apt-get install -y -q $packages >/dev/null
 }
+wish
