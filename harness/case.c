@@ -317,8 +317,9 @@ static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
 
 bool gg_plan_certifies(const gg_plan *plan, int index)
 {
-    int64_t count = plan->suite->count, want = plan->certify;
-    return want > 0 && (index == 0 || (index * want) / count != ((index - 1) * want) / count);
+    int64_t count = plan->place != NULL ? plan->chosen : plan->suite->count;
+    int64_t want = plan->certify, at = plan->place != NULL ? plan->place[index] : index;
+    return want > 0 && (at == 0 || (at * want) / count != ((at - 1) * want) / count);
 }
 
 static gg_status digest_case(gg_trial *t, gg_case_record *record)

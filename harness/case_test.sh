@@ -96,4 +96,24 @@ says '^failed  turbo on host  twin300  '
 says 'golden +1 +0  failed: bits differ'
 says '\(first failed check: golden\)$'
 
-conclude 60
+echo "certify: so many of the cases that were chosen"
+some="run --device host --suite smoke600 --kernel turbo --case [vk]*-N24-D16-s00[5-7] --ablate none \
+    --repeats 2"
+# certifies COUNT FILE: the report has points compared with MPFR in so many cases
+certifies() {
+    found=$(grep -c '"certified_elements": "[a-z0-9]' "$work/$2")
+    if [ "$found" -eq $(($1 * 5)) ]; then ok; else no "$2: $found outputs certified, not $1 x 5"; fi
+}
+for count in 0 1 2 9; do
+    exits 0 $some --certify $count --out c$count.json
+    certifies $count c$count.json
+done
+exits 0 $some --out all.json
+certifies 9 all.json
+exits 0 $some --certify 4 --out whole.json
+certifies 4 whole.json
+for shard in 1 2; do exits 0 $some --certify 4 --shard $shard/2 --out s$shard.json; done
+exits 0 merge merged.json s1.json s2.json
+equal "$work/whole.json" "$work/merged.json"
+
+conclude 75

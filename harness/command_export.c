@@ -66,7 +66,7 @@ static const gg_option check_table[] = {
     GG_OPTION_LIMITS_OF,
     GG_OPTION_DEVICE,
     {"out", 'o', "FILE", "the report (default gradgate-report.json)"},
-    {"certify", 'm', "N", "cases whose truth MPFR certifies (default all)"},
+    {"certify", 'm', "N", "of the cases chosen, whose truth MPFR certifies (default all)"},
     GG_OPTION_GOLDEN,
     GG_OPTION_THREADS,
     GG_OPTIONS_END};

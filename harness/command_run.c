@@ -24,7 +24,7 @@ static const gg_option options[] = {
     {"resume", 'r', NULL, "go on where a killed run with the same --out stopped"},
     {"shard", 'i', "I/N", "only the I-th of N equal parts; 'gradgate merge' joins them"},
     {"ablate", 'a', "FEATURE", "feature for the paired ablation (default: the first); none"},
-    {"certify", 'm', "N", "cases whose truth MPFR certifies (default all)"},
+    {"certify", 'm', "N", "of the cases chosen, whose truth MPFR certifies (default all)"},
     GG_OPTION_GOLDEN,
     GG_OPTION_LIMITS_OF,
     GG_OPTION_THREADS,

@@ -33,8 +33,11 @@ typedef struct gg_plan {
     int ablated;              /* feature to switch off for the pair, -1: none */
     bool quiet;               /* no progress on a terminal */
     int repeats;              /* runs on the same input, >= 1 */
-    int certify;              /* cases to certify by MPFR, spread over the suite; -1: not
-                                 even those that cost nothing */
+    int certify;              /* cases to certify by MPFR, spread over those of the run, all
+                                 shards together; -1: not even those that cost nothing */
+    const int *place;         /* of each case of the suite among the `chosen` ones of the run;
+                                 NULL: the run has the whole suite */
+    int chosen;
     const gg_golden *golden;  /* NULL: none */
     unsigned levels;          /* of determinism to measure: bits 1u << gg_level (levels.h) */
     int level_runs;           /* of each, >= 2 */

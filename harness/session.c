@@ -2,6 +2,7 @@
 #include "harness/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/environment.h"
@@ -166,6 +167,21 @@ static void tell_fresh(const gg_run_options *options, gg_session *s)
     if (options->own == NULL && options->suite != NULL) s->plan.relaunch = s->relaunch;
 }
 
+/* Who is certified follows from the choice of cases, not from the suite: of a choice of three
+ * one can be asked for. A shard is no choice: shards together certify what one run would. */
+static gg_status count_chosen(const char *glob, gg_session *s)
+{
+    if (glob == NULL) return GG_OK;
+    s->place = calloc((size_t)s->suite.count + 1, sizeof *s->place);
+    if (s->place == NULL) return gg_fail(GG_NO_MEMORY, "no memory for a choice of cases");
+    for (int i = 0; i < s->suite.count; i++) {
+        s->place[i] = s->plan.chosen;
+        s->plan.chosen += gg_case_matches(&s->suite.cases[i], glob);
+    }
+    s->plan.place = s->place;
+    return GG_OK;
+}
+
 gg_status gg_session_suite(const gg_run_options *options, gg_suite *suite, char glob[96])
 {
     glob[0] = '\0';
@@ -200,6 +216,7 @@ gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_r
     plan->worst = &s->worst;
     gg_run_options chosen = *options;
     if (s->glob[0] != '\0') chosen.glob = s->glob;
+    GG_TRY(count_chosen(chosen.glob, s));
     return describe(&chosen, plan, run);
 }
 
@@ -208,4 +225,6 @@ void gg_session_close(gg_session *s)
     gg_candidate_close(&s->candidate);
     gg_golden_free(&s->golden);
     gg_suite_free(&s->suite);
+    free(s->place);
+    s->place = NULL;
 }

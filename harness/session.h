@@ -15,6 +15,7 @@ typedef struct gg_session {
     gg_golden golden;
     gg_plan plan; /* points at the others */
     gg_worst worst;
+    int *place; /* plan.place */
     const char *relaunch[9];
     char threads[16];
     char glob[96]; /* of an export */
