@@ -329,16 +329,21 @@ static void measure_together(const gg_trial *t, gg_subject *kernel, gg_subject *
     gg_subject_close(&sharer);
 }
 
-/* No reference run, so no level. */
-static void give_up(const gg_plan *plan, const char *why, gg_case_record *c)
+/* A level that was not tried. */
+static void give_up(gg_level level, const char *why, gg_case_record *c)
 {
-    for (int l = 0; l < GG_LEVELS; l++) {
-        if (!(plan->levels >> l & 1u)) continue;
-        gg_level_record *record = &c->levels[c->level_count++];
-        *record = (gg_level_record){.overlap_least = NAN, .overlap = NAN};
-        snprintf(record->name, sizeof record->name, "%s", levels[l].name);
-        snprintf(record->note, sizeof record->note, "%s", why);
-    }
+    gg_level_record *record = &c->levels[c->level_count++];
+    *record = (gg_level_record){.overlap_least = NAN, .overlap = NAN};
+    snprintf(record->name, sizeof record->name, "%s", levels[level].name);
+    snprintf(record->note, sizeof record->note, "%s", why);
+}
+
+/* Among all levels a twin that takes too long is left out; asked for by name it is missed. */
+static void leave_twin(const gg_plan *plan, gg_case_record *c)
+{
+    if (plan->levels != (1u << GG_LEVELS) - 1)
+        give_up(GG_LEVEL_TWIN, "the host twin would take too long in this case: choose smaller "
+                "ones with --case", c);
 }
 
 void gg_levels_measure(const gg_trial *t, gg_case_record *c)
@@ -348,7 +353,8 @@ void gg_levels_measure(const gg_trial *t, gg_case_record *c)
     char no_control[192] = "";
     if (plan->levels == 0) return;
     if (gg_subject_open(t, plan->kernel, false, &kernel) != GG_OK) {
-        give_up(plan, gg_message(), c);
+        for (int l = 0; l < GG_LEVELS; l++)
+            if (plan->levels >> l & 1u) give_up((gg_level)l, gg_message(), c);
         gg_subject_close(&kernel);
         return;
     }
@@ -357,8 +363,9 @@ void gg_levels_measure(const gg_trial *t, gg_case_record *c)
         snprintf(no_control, sizeof no_control, "%s", gg_message());
     kernel.twin = control.twin = gg_subject_twin_of(t);
     for (int l = 0; l < GG_LEVELS; l++) {
-        if (!(plan->levels >> l & 1u) || (l == GG_LEVEL_TWIN && kernel.twin == NULL)) continue;
-        if (l == GG_LEVEL_TOGETHER) measure_together(t, &kernel, &control, no_control, c);
+        if (!(plan->levels >> l & 1u)) continue;
+        if (l == GG_LEVEL_TWIN && kernel.twin == NULL) leave_twin(plan, c);
+        else if (l == GG_LEVEL_TOGETHER) measure_together(t, &kernel, &control, no_control, c);
         else measure((gg_level)l, &kernel, &control, no_control, c);
     }
     if (controlled) gg_subject_close(&control);

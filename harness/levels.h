@@ -44,8 +44,8 @@ gg_status gg_levels_parse(const char *text, unsigned *levels);
 void gg_levels_text(unsigned levels, char *text, size_t size);
 
 /* Measures plan->levels of the trial's kernel on the trial's inputs, in memory of its
- * own, into record->levels. A level that cannot be tried here (a host twin on the host,
- * or of a kernel that has none, or of a case too large for it) leaves no record. What goes
+ * own, into record->levels. Where all levels are asked for, a host twin of a case too
+ * large for it leaves no record; where it is named, that record is not verified. What goes
  * wrong is in the level's record. */
 void gg_levels_measure(const gg_trial *t, gg_case_record *record);
 

@@ -139,6 +139,15 @@ Test(levels, a_process_that_cannot_be_started_proves_nothing)
     cr_assert_str_neq(r.note, "");
 }
 
+Test(levels, a_twin_that_is_named_and_cannot_be_tried_is_missed)
+{
+    gg_backend b = host();
+    gg_level_record r = measured(PLAIN, SCATTERED, GG_LEVEL_TWIN, &b);
+    cr_assert_eq(r.verdict, GG_NOT_VERIFIED);
+    cr_assert_str_eq(r.name, "twin");
+    cr_assert_not_null(strstr(r.note, "too long"), "%s", r.note);
+}
+
 Test(levels, the_load_of_the_host_runs_and_stops)
 {
     gg_backend b = host();

@@ -137,10 +137,10 @@ static gg_status find_kernel(const gg_run_options *options, gg_session *s)
     return GG_OK;
 }
 
-/* Levels that can be tried with this kernel on this device. */
+/* Levels that can be tried with this kernel on this device; one that is named must be. */
 static gg_status choose_levels(const gg_run_options *options, gg_session *s)
 {
-    const unsigned twin = 1u << GG_LEVEL_TWIN;
+    const unsigned twin = 1u << GG_LEVEL_TWIN, all = (1u << GG_LEVELS) - 1;
     gg_plan *plan = &s->plan;
     const gg_kernel *k = plan->kernel;
     plan->levels = options->levels;
@@ -150,7 +150,7 @@ static gg_status choose_levels(const gg_run_options *options, gg_session *s)
         plan->repeats = GG_DEFAULT_REPEATS;
     if (k->device == kDLCPU || gg_kernel_find(k->operator_name, k->name, kDLCPU) == NULL)
         plan->levels &= ~twin;
-    if (options->levels == twin && plan->levels == 0)
+    if (options->levels & twin && options->levels != all && !(plan->levels & twin))
         return gg_fail(GG_BAD_INPUT, "level twin compares a GPU's bits with the host twin of "
                        "the kernel: %s", k->device == kDLCPU ? "say --device cuda"
                                                              : "this kernel has none");

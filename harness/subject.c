@@ -57,7 +57,10 @@ gg_status gg_subject_open(const gg_trial *t, const gg_kernel *kernel, bool contr
                       .arena = {.backend = t->plan->backend},
                       .elsewhere = {.backend = t->plan->backend}};
     s->plan.kernel = kernel;
-    if (control) s->plan.features = features_on(kernel);
+    if (control) {
+        s->plan.features = features_on(kernel);
+        s->plan.outside = NULL; /* a control is always called here */
+    }
     describe(t, &s->plan, &s->arena, &s->trial);
     s->trial.pair = true;
     GG_TRY(gg_trial_allocate(&s->trial, false, NULL));
@@ -95,6 +98,9 @@ gg_status gg_subject_under_load(gg_subject *s, int k, void *const **outputs)
     double shared, seconds;
     (void)k;
     *outputs = t->again;
+    if (s->plan.outside != NULL)
+        return gg_fail(GG_NO_DEVICE, "when a kernel outside of this process runs is not known "
+                       "here");
     if (s->load == NULL) GG_TRY(b->load_open(b, &s->load));
     GG_TRY(gg_trial_prepare(t, t->again, gg_trial_poison(0)));
     GG_TRY(b->load_start(s->load, patience(s)));
