@@ -83,7 +83,8 @@ typedef struct gg_operator {
     gg_reference reference;
     const gg_family *families;      /* ended by name == NULL (cases/draw.h) */
     /* Symbols whose indices are problems of their own: where an output has the symbol,
-     * its bits at an index depend on the inputs at that index alone. */
+     * its bits at an index depend on the inputs at that index alone; an output without the
+     * symbol is a sum over its indices. */
     const char *independent;
     const gg_relation *relations;   /* ended by name == NULL; NULL: none */
     /* Suites of `gradgate determinism`, on the host and on a GPU. */

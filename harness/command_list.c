@@ -103,6 +103,7 @@ static void list_checks(void)
            "wanted       every subset of wanted gradients, and forward alone, give the same bits\n"
            "views        byte offsets, strides and expanded axes change no bit, or are declined\n"
            "slice        bits of an independent index do not depend on the others\n"
+           "order        sums over such an index are right in its reverse order too\n"
            "fresh        new values at the same addresses, with no truth in memory, are right\n");
     for (int i = 0; gg_operators[i] != NULL; i++) gg_relations_list(gg_operators[i]);
 }

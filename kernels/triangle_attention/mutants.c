@@ -190,6 +190,8 @@ static const gg_mutant mutants[] = {
      "gauge_max", BY(.base = GG_TA_ON_RECOMPUTE, HEAD(gg_ta_head_last_writer))},
     {"dbias_no_last_slab", "K6", "the last of several slabs of rows is not added",
      "normal-R18-*", "gauge_max", BY(HEAD(gg_ta_head_no_last_chunk))},
+    {"dbias_rows_sorted", "K6", "dbias lacks the last row where its q is below the first's",
+     "normal-R18-*", "order", BY(HEAD(gg_ta_head_rows_sorted))},
     {"dbias_1_02", "K6", "dbias is 2 % too large", "normal-R3-N*", "gauge_p99",
      BY(BACKWARD(DBIAS, gg_ta_scaled), .factor = 1.02f)},
     {"dbias_rows_bf16", "K6", "rows are summed in BF16",

@@ -56,6 +56,7 @@ void gg_ta_gradient_of_p16(const gg_gradient_row *row, size_t n);
 
 /* planted_heads.c: what becomes of the rows of dbias, and of the order of work */
 gg_ta_head gg_ta_head_no_last_row, gg_ta_head_first_row_twice, gg_ta_head_last_writer;
+gg_ta_head gg_ta_head_rows_sorted;
 gg_ta_head gg_ta_head_row_sum_bf16, gg_ta_head_no_last_chunk, gg_ta_head_rows_rotated;
 gg_ta_head gg_ta_head_by_row_parity, gg_ta_head_by_row_count, gg_ta_head_by_head_count;
 gg_ta_head gg_ta_head_tiles_rotated, gg_ta_head_by_batch_count;

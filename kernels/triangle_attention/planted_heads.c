@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Planted faults of the order of rows and of their sum, dbias. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/arithmetic/bf16.h"
@@ -11,6 +12,17 @@
 HEAD(gg_ta_head_no_last_row)
 {
     gg_ta_tiled_backward(twin, s, b, r, h, r == twin->call.R - 1 ? NULL : slab);
+}
+
+/* Rows are taken to come in the order of their first q. */
+HEAD(gg_ta_head_rows_sorted)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t row = (size_t)c->H * (size_t)c->N * (size_t)c->D, last = (size_t)c->R - 1;
+    const uint16_t *q = c->q + ((size_t)b * (size_t)c->R * (size_t)c->H + (size_t)h) *
+                                   (size_t)c->N * (size_t)c->D;
+    bool sorted = gg_bf16_to_float(q[0]) <= gg_bf16_to_float(q[last * row]);
+    gg_ta_tiled_backward(twin, s, b, r, h, (size_t)r == last && !sorted ? NULL : slab);
 }
 
 HEAD(gg_ta_head_first_row_twice)
