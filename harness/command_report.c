@@ -191,7 +191,8 @@ const gg_command gg_command_report = {
     .options = report_table,
     .details =
         "Needs no device and no kernel. With a file asked for, only the file is written;\n"
-        "otherwise the table is printed. A report that was edited is refused.\n"
+        "otherwise the table is printed. A report that was edited is refused. The page's\n"
+        "charts are drawn by gnuplot; without it the page has tables alone.\n"
         "\n"
         "What is claimed of the operator's kernels ('gradgate list claims') is held against\n"
         "the run: reproduced, not reproduced, not measured here. A claim that compares\n"

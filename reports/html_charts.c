@@ -94,16 +94,17 @@ static const gg_summary_row *find_row(const gg_summary *s, const char *output,
     return NULL;
 }
 
-/* "1.08" or "21.7k": short enough for a phone. */
-static const char *times(double ratio, char text[32])
+static bool exact(const gg_summary_row *row) { return row->rmse == 0 && row->floor_rmse == 0; }
+
+/* "1.08x", "21.7kx": short enough for a phone; "exact", "undefined". */
+static const char *times(const gg_summary_row *row, char text[32])
 {
-    if (ratio >= 1000 && ratio < 1e6) snprintf(text, 32, "%.3gk", ratio / 1000);
-    else if (ratio < 1000) snprintf(text, 32, ratio < 10 ? "%.2f" : "%.3g", ratio);
-    else gg_html_figure(ratio, text);
+    double ratio = row->ratio;
+    if (exact(row) || isnan(ratio)) snprintf(text, 32, exact(row) ? "exact" : "undefined");
+    else if (ratio >= 1000 && ratio < 1e6) snprintf(text, 32, "%.3gk\xc3\x97", ratio / 1000);
+    else snprintf(text, 32, ratio < 10 ? "%.2f\xc3\x97" : "%.3g\xc3\x97", ratio);
     return text;
 }
-
-static bool exact(const gg_summary_row *row) { return row->rmse == 0 && row->floor_rmse == 0; }
 
 static bool drawable(const gg_summary_row *row)
 {
@@ -146,12 +147,11 @@ static void scale_errors(const gg_summary *s, const char *output, const subjects
 
 static void error_bar(gg_chart *chart, const subject *of, const gg_summary_row *row, int at)
 {
-    char ratio[32], rmse[32], figure[40], tip[200];
+    char rmse[32], figure[32], tip[200];
     bool whole = of->row->family[0] == '\0' && !of->shape, drawn = drawable(row);
     double from = chart->x.log ? 1 : 0;
-    times(row->ratio, ratio);
-    snprintf(figure, sizeof figure, exact(row) ? "exact" : "%s\xc3\x97", ratio);
-    snprintf(tip, sizeof tip, "%s: RMSE %s, %s", of->name, gg_html_figure(row->rmse, rmse), figure);
+    snprintf(tip, sizeof tip, "%s: RMSE %s, %s", of->name, gg_html_figure(row->rmse, rmse),
+             times(row, figure));
     if (drawn)
         gg_chart_bar(chart, fmin(from, row->ratio), fmax(from, row->ratio), at - 0.32, at + 0.32,
                      GG_PAINT_BAR, tip);
@@ -183,9 +183,9 @@ static void error_chart(const gg_page *page, const char *output, const subjects 
     }
     gg_chart_rule(&chart, 1, GG_PAINT_FLOOR);
     snprintf(text, sizeof text, "A bar for each of %d %s, and a line at 1, the floor. Largest: "
-             "%s times the floor, %s. The table has every figure.", all->count,
+             "%s the floor, %s. The table has every figure.", all->count,
              all->shapes ? "shapes" : "families",
-             most != NULL ? times(most->ratio, ratio) : "0", name);
+             most != NULL ? times(most, ratio) : "nothing", name);
     gg_chart_card(&chart, page->drawing, output,
                   chart.x.log ? "RMSE / floor, logarithmic" : "RMSE / floor", text, page->out);
 }
@@ -199,9 +199,7 @@ static void error_cell(const gg_page *page, const gg_summary_row *row)
     }
     fputs("<td><span>", page->out);
     gg_markup(page->out, gg_html_figure(row->rmse, rmse));
-    fprintf(page->out, exact(row) ? "<small>exact</small></span></td>"
-                                  : "<small>%s\xc3\x97</small></span></td>",
-            times(row->ratio, ratio));
+    fprintf(page->out, "<small>%s</small></span></td>", times(row, ratio));
 }
 
 static void error_table(const gg_page *page, const subjects *all)
