@@ -75,8 +75,8 @@ static char *draw(const gg_page *page, const gg_output_record *o, bool bits)
     gg_chart chart = {.left = 40, .right = 16, .framed = true};
     chart.x.high = extent(o, 1, map->columns, map->cell_columns);
     chart.y.high = extent(o, 2, map->rows, map->cell_rows);
-    chart.x.step = gg_chart_step(chart.x.high);
-    chart.y.step = gg_chart_step(chart.y.high);
+    chart.x.step = fmax(1, gg_chart_step(chart.x.high)); /* whole elements */
+    chart.y.step = fmax(1, gg_chart_step(chart.y.high));
     chart.x.unit = chart.y.unit = "%.0s%c";
     if (chart.x.high < 1000) chart.x.unit = "%g";
     if (chart.y.high < 1000) chart.y.unit = "%g";
