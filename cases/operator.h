@@ -38,6 +38,17 @@ typedef struct gg_relation {
     gg_status (*rewrite)(gg_problem *problem);
 } gg_relation;
 
+/* A sum over an output that the inputs alone decide: it needs no truth. */
+typedef struct gg_balance {
+    const char *name; /* of the check */
+    const char *summary;
+    const char *output;
+    char symbol;      /* that is summed over */
+    /* What the sums must be, in the order of the output's other indices. The problem is in
+     * host memory. */
+    gg_status (*sums)(const gg_problem *problem, double *sums);
+} gg_balance;
+
 /* The least work that a problem asks for: what a kernel does beyond it (recomputing,
  * padding) is its own affair. [0] forward, [1] backward. */
 typedef struct gg_cost {
@@ -87,6 +98,7 @@ typedef struct gg_operator {
      * symbol is a sum over its indices. */
     const char *independent;
     const gg_relation *relations;   /* ended by name == NULL; NULL: none */
+    const gg_balance *balances;     /* ended by name == NULL; NULL: none */
     /* Suites of `gradgate determinism`, on the host and on a GPU. */
     const char *determinism[2];
     /* For `gradgate bench`; each may be left out. */

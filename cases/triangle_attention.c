@@ -236,6 +236,7 @@ const gg_operator gg_triangle_attention = {
     .families = families,
     .independent = "BRH",
     .relations = gg_ta_relations,
+    .balances = gg_ta_balances,
     .cost = cost,
     .size = 'N',
     .graded = "dq",

@@ -42,6 +42,7 @@ gg_status gg_ta_answer_own_key(const gg_problem *problem, int output, double *va
 
 /* Ways to write a problem that must not change a bit: triangle_attention_relations.c. */
 extern const gg_relation gg_ta_relations[];
+extern const gg_balance gg_ta_balances[]; /* the same file */
 extern const gg_claim gg_ta_claims[]; /* triangle_attention_claims.c */
 
 #endif

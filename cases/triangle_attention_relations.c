@@ -87,3 +87,29 @@ const gg_relation gg_ta_relations[] = {
      poison_padding},
     {0},
 };
+
+/* dv_j = sum_i P_ij dout_i, and the P_ij of a query are 1 in sum over j, or all 0 where no
+ * key is valid. sums [B,R,H,D]. */
+static gg_status sums_of_dv(const gg_problem *p, double *sums)
+{
+    const int64_t H = p->extent[GG_TA_H], N = p->extent[GG_TA_N], D = p->extent[GG_TA_D];
+    const int64_t rows = p->extent[GG_TA_B] * p->extent[GG_TA_R];
+    for (int64_t row = 0; row < rows; row++) {
+        bool live = false;
+        for (int64_t j = 0; j < N; j++) live |= is_valid(p, row, j);
+        for (int64_t hd = 0; hd < H * D; hd++) {
+            double sum = 0;
+            int64_t first = (row * H + hd / D) * N * D + hd % D;
+            for (int64_t i = 0; i < N && live; i++)
+                sum += gg_fill_get(&p->input[GG_TA_DOUT], first + i * D);
+            sums[row * H * D + hd] = sum;
+        }
+    }
+    return GG_OK;
+}
+
+const gg_balance gg_ta_balances[] = {
+    {"dv_sums", "dv summed over keys is dout summed over queries, 0 where no key is valid",
+     "dv", 'N', sums_of_dv},
+    {0},
+};

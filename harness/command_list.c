@@ -96,6 +96,8 @@ static void list_checks(void)
            "scratch      nor past its saved tensors and workspace, nor before what it was given\n"
            "golden       the bits are those of the card that made the golden file\n"
            "across       every device that runs the case gives the same bits; noted when not\n"
+           "error        a kernel that declines, or returns an error, is not verified\n"
+           "ablation     over cases: what a feature earned it still earns (gradgate gate)\n"
            "levels of determinism, when asked for (gradgate determinism, run --levels):\n");
     for (int l = 0; l < GG_LEVELS; l++)
         printf("%-12s %s\n", gg_level_name((gg_level)l), gg_level_summary((gg_level)l));

@@ -171,6 +171,10 @@ grep '^|' "$here/harness/README.md" >"$work/table"
 if cmp -s "$work/table" "$work/out"; then ok; else
     no "harness/README.md is not what selftest --list prints: $(diff "$work/table" "$work/out" | head -3)"
 fi
+exits 0 list checks
+for check in $("$gradgate" list mutants | awk '{print $5}' | sed 's/^level_//' | sort -u); do
+    if grep -q "^$check " "$work/out"; then ok; else no "list checks lacks $check"; fi
+done
 echo "planted faults by name, and what they say of the limits"
 refuses 3 "no planted fault 'mutant:none_such'" run --suite selftest --kernel mutant:none_such
 refuses 3 "calibrate takes reports" calibrate

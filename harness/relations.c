@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/balance.h"
 #include "harness/judge.h"
 #include "harness/views.h"
 
@@ -445,24 +446,25 @@ static gg_status check_fresh(gg_trial *t, void *scratch, gg_arena *arena,
     return GG_OK;
 }
 
-static gg_status check_other_ways(gg_trial *t, gg_arena *arena, gg_case_record *record)
+static gg_status check_other_ways(gg_trial *t, const gg_problem *host, gg_arena *arena,
+                                  gg_case_record *record)
 {
-    gg_problem host;
     GG_TRY(check_wanted(t, record));
     GG_TRY(check_views(t, arena, record));
-    gg_status status = gg_problem_fetch(t->plan->backend, &t->problem, &host);
-    if (status == GG_OK) status = check_slices(t, &host, arena, record);
-    gg_problem_release(&host);
-    GG_TRY(status);
+    GG_TRY(check_slices(t, host, arena, record));
     return check_relations(t, arena, record);
 }
 
 gg_status gg_relations_check(gg_trial *t, void *scratch, gg_case_record *record)
 {
     gg_arena arena = {.backend = t->plan->backend};
-    gg_status status = GG_OK;
+    gg_problem host;
+    gg_status status = gg_problem_fetch(t->plan->backend, &t->problem, &host);
+    if (status == GG_OK) status = gg_balance_check(t, &host, record);
     /* what is called outside of this process sees inputs as files, whatever their strides */
-    if (t->plan->outside == NULL) status = check_other_ways(t, &arena, record);
+    if (status == GG_OK && t->plan->outside == NULL)
+        status = check_other_ways(t, &host, &arena, record);
+    gg_problem_release(&host);
     if (status == GG_OK) status = check_fresh(t, scratch, &arena, record);
     gg_arena_free(&arena);
     return status;
@@ -472,4 +474,6 @@ void gg_relations_list(const gg_operator *op)
 {
     for (const gg_relation *r = op->relations; r != NULL && r->name != NULL; r++)
         printf("%-19s %s (%s)\n", r->name, r->summary, op->name);
+    for (const gg_balance *b = op->balances; b != NULL && b->name != NULL; b++)
+        printf("%-19s %s (%s)\n", b->name, b->summary, op->name);
 }

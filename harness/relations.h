@@ -6,9 +6,9 @@
  *   slice    each independent index gives its bits alone, in any order of the others
  *   order    what sums over such an index stays right when its order is reversed
  *   fresh    new values at the same addresses, with no truth in memory, are right too
- * and the operator's own relations, each a check of its name. Of a kernel that promises no
- * bits from run to run, outputs are held against the truth instead of one another, where the
- * problem is the same; so expanded inputs and slices are left out. */
+ * and the operator's own relations and balances (balance.h), each a check of its name. Of a
+ * kernel that promises no bits from run to run, outputs are held against the truth instead of
+ * one another, where the problem is the same; expanded inputs and slices are left out. */
 #ifndef HARNESS_RELATIONS_H
 #define HARNESS_RELATIONS_H
 

@@ -67,14 +67,16 @@ static void add_red(gg_trial_line *line, const char *check)
     snprintf(line->red + used, sizeof line->red - used, "%s%s", used ? " " : "", check);
 }
 
-/* Checks of one case that turned red; "error" when nothing could be measured. */
+/* Checks of one case that turned red; when nothing could be measured, "error" if the kernel
+ * said so, and else what no mutant is caught by. */
 static void collect(gg_trial_line *line, const gg_case_record *record)
 {
     if (record->verdict == GG_PASSED) return;
     if (line->reason[0] == '\0')
         snprintf(line->reason, sizeof line->reason, "%.60s: %.180s", record->id,
                  record->reason);
-    if (record->output_count == 0) add_red(line, "error");
+    if (record->output_count == 0)
+        add_red(line, strstr(record->reason, "failed with error") ? "error" : "nothing");
     for (int o = 0; o < record->output_count; o++)
         for (int c = 0; c < record->outputs[o].check_count; c++)
             if (record->outputs[o].checks[c].verdict == GG_FAILED)

@@ -346,6 +346,8 @@ static const gg_mutant mutants[] = {
      BY(BACKWARD(DQ, gg_ta_scaled), .factor = -1)},
     {"dk_7_percent", "K14", "dk is 7 % too large: its cosine is 1", "correlated-*",
      "gauge_p99", BY(BACKWARD(DK, gg_ta_scaled), .factor = 1.07f)},
+    {"dv_7_percent", "K14", "dv is 7 % too large, and so are its sums over keys", "all_means-*",
+     "dv_sums", BY(BACKWARD(DV, gg_ta_scaled), .factor = 1.07f)},
     {"one_nan", "K14", "the last element of dv is NaN", "normal-R3-N17-*", "pattern",
      BY(BACKWARD(DV, gg_ta_one_nan))},
     {"one_infinity", "K14", "the last element of dbias is infinite", "normal-R3-N17-*",
