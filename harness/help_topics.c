@@ -89,8 +89,10 @@ static const char determinism[] =
     "'gradgate determinism' and --levels measure more conditions, each apart ('gradgate list\n"
     "checks' names them). A level fails when bits differ from those of a run that had the device\n"
     "to itself. It passes only when a control, a kernel whose sums have no fixed order, differed\n"
-    "under the same condition, and, under load, when the load really ran beside the kernel; else\n"
-    "it is not verified. Fresh processes are at most 20 a case on the host, 5 on a GPU.\n";
+    "under the same condition, and, under load and together, when other work or other calls\n"
+    "really ran beside the kernel; else it is not verified. (The control of together is a right\n"
+    "kernel whose calls are made to share memory.) Fresh processes are at most 20 a case on the\n"
+    "host, 5 on a GPU.\n";
 
 static const char ablation[] =
     "A kernel may have features that can be switched off, such as compensation. Each case is\n"

@@ -185,13 +185,14 @@ static gg_status try_kernel(gg_subject *s, gg_level level, gg_level_record *reco
 
 /* The control has as many runs as the kernel had, or a few more where those were few: its
  * order is drawn by chance, and can come twice. It stops when it has differed. */
-enum { CONTROL_RUNS = 20 };
+enum { CONTROL_RUNS = 20, CONTROL_CALLS = 100 /* that need to meet */ };
 
 static gg_status try_control(gg_subject *s, gg_level level, gg_level_record *record)
 {
     int runs = record->runs - 1, least = CONTROL_RUNS;
     bool differs = false;
     if (level == GG_LEVEL_TWIN) least = 1; /* its reference is compared, once */
+    if (level == GG_LEVEL_TOGETHER) least = CONTROL_CALLS;
     if (level == GG_LEVEL_PROCESS) least = most_processes(&s->plan);
     if (runs < least) runs = least;
     for (int k = 1; k <= runs && !differs; k++) {
