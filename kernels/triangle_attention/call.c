@@ -157,7 +157,10 @@ void gg_ta_unpack(const gg_call *call, gg_ta_call *u)
 
     u->compensation = (int)(call->features & 1);
     u->sc = (float)(1 / root);
+    u->root = (float)root;
     u->c1 = (float)(0x1.71547652b82fep+0 / root);
+    u->rc1 = (float)(1 / (double)u->c1);
+    u->rc1_low = (float)(1 / (double)u->c1 - (double)u->rc1);
     if (saved) {
         u->m = (float *)(void *)saved;
         u->inv = (float *)(void *)(saved + row_bytes);

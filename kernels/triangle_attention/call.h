@@ -38,7 +38,8 @@ typedef struct gg_ta_call {
     gg_ta_keys keys;
     int bias_f32, grad_f32, dbias_f32;
     int compensation; /* gg_call.features bit 0 */
-    float sc, c1;     /* 1/sqrt(D), log2(e)/sqrt(D): README.md, Notation */
+    float sc, c1, root; /* 1/sqrt(D), log2(e)/sqrt(D), sqrt(D): README.md, Notation */
+    float rc1, rc1_low; /* 1/c1, and what its rounding lost */
 
     /* The saved buffer of recompute, atomic and turbo, each part at a multiple of 256 bytes;
      * twopass and split have their own (twopass_plan.h). */

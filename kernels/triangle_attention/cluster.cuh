@@ -58,8 +58,10 @@ static inline cudaError_t launch_cluster(void (*kernel)(Arguments), dim3 grid, i
                                          size_t shared_bytes, int size, cudaStream_t stream,
                                          const Arguments &arguments)
 {
-    const cudaError_t error = cudaFuncSetAttribute(
+    cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+    if (error == cudaSuccess && size > 8) /* which every device promises; Hopper has 16 */
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     if (error != cudaSuccess)
         return error;
     cudaLaunchAttribute cluster = {};

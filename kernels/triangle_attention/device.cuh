@@ -117,7 +117,7 @@ __device__ __forceinline__ void wait_copies()
 /* The dynamic shared memory of the CTA. */
 __device__ __forceinline__ unsigned char *shared_memory()
 {
-    extern __shared__ __align__(128) unsigned char gg_shared[];
+    extern __shared__ __align__(1024) unsigned char gg_shared[];
     return gg_shared;
 }
 

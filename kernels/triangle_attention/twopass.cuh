@@ -2,15 +2,16 @@
  * What the kernels of `twopass` and `split` share: workspace, layouts, and the stages that
  * the .cu files bring. README.md, "twopass and split", is the contract.
  *
- *   bias tiles   64 x 32 in accumulator order: [piece][thread of a warpgroup][16 bytes], a
- *                piece four FP32 or eight BF16 of the thread's 16, so that a warp's loads
- *                meet no bank twice and one bulk copy brings a tile. The values
- *                themselves; -infinity where query or key lie beyond N, so that tails cost
- *                nothing in the kernels. Padded to what a CTA reads.
- *   row values   [B R H][query tiles][2][64] FP32: -lse and -delta, with pairs [3][64]:
- *                -m LOG2E, -delta and inv; 0 beyond N.
- *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row, and
- *                at the end six more, see RowWord.
+ *   bias tiles   FP32, 64 x 32 in accumulator order: [piece][thread of a warpgroup][4], so
+ *                that a thread's loads are what the product of q and k is added to, a warp's
+ *                meet no bank twice, and one bulk copy brings a tile. Lowered,
+ *                times sqrt(D); -infinity where query or key lie beyond N, so that tails cost nothing in
+ *                the kernels. Padded to what a CTA reads.
+ *   row values   [B R H][query tiles][64][8] BF16: what is taken off the scores and dP of a
+ *                query in pieces (twopass_row.h); 0 beyond N.
+ *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row, up
+ *                to an even number of tiles; four more, see RowWord; the valid keys again by
+ *                key range, six tiles each.
  *   order        [B R]: rows in descending order of `live`, so that rows which are worked
  *                on together take the same time. Neither when every key is valid.
  *   slabs        [chunks][B H][64 tiles][64 padded tiles] FP32: dbias of each row chunk,
@@ -25,10 +26,12 @@
 struct TwopassSpace {
     void *bias, *bias_turned;    /* bias tiles: rows are queries; rows are keys */
     uint64_t *words;             /* bit j, key j of the tile is valid */
+    uint64_t *alive;             /* [B][tiles], the same for any row of b */
     uint16_t *k, *v;             /* bf16 [B,R,H,N,D]: key tiles that are valid in part, with
                                   * rows of invalid keys zero; the others are not filled */
     int *order;
-    float *rows, *slabs;         /* row values, slabs */
+    uint16_t *rows;              /* row values */
+    float *slabs;
 };
 
 /* Extents in tiles. Forward CTAs take two query tiles, key CTAs two key tiles. */
@@ -64,35 +67,37 @@ size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
 
 /* twopass_prepare.cu. Both directions: bias tiles, key words, k and v without invalid keys.
  * Backward: row values before the tiles, the ordered sum of dbias after. */
-cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpace &space);
-cudaError_t gg_ta_twopass_bias(const gg_ta_call &u, void *tiles, bool turned);
+cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space);
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
-                               const TwopassSpace &space, bool pairs);
+                               const TwopassSpace &space);
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space);
 
 #ifdef __CUDACC__
-__host__ __device__ static constexpr int twopass_row_values(bool pairs)
-{
-    return pairs ? 3 : 2;
-}
+/* The words of a row behind those of its tiles:
+ *   WHOLE, PART  bit t: of key tile t all keys are valid; some but not all
+ *   LIVE         key tiles up to the last valid key
+ *   NEXT         the next row with a valid key, or R */
+enum class RowWord { WHOLE = 0, PART = 1, LIVE = 2, NEXT = 3 };
 
-/* The last words of a row, counted from its end:
- *   STEPS  two words, 16 bits for each of the eight key ranges of the queries kernel: for its
- *          key tile number u, bit 2 u: all keys are valid; bit 2 u + 1: some but not all
- *   WHOLE, PART  the same with bit t for key tile t
- *   LIVE   key tiles up to the last valid key
- *   NEXT   the next row with a valid key, or R */
-enum class RowWord { STEPS = 6, WHOLE = 4, PART = 3, LIVE = 2, NEXT = 1 };
-
-/* Words of a row: its tiles up to an even number and six: a multiple of 16 bytes. */
-__host__ __device__ __forceinline__ int word_stride(int tiles)
-{
-    return ((tiles + 1) & ~1) + 6;
-}
+enum {
+    RANGE_WORDS = 6, /* key tiles of a range, at most */
+    MAX_RANGES = 8
+};
 
 __host__ __device__ __forceinline__ int row_word(RowWord which, int tiles)
 {
-    return word_stride(tiles) - (int)which;
+    return ((tiles + 1) & ~1) + (int)which;
+}
+
+/* Where the words by range start; all but them are the first so many. Even: 16 bytes. */
+__host__ __device__ __forceinline__ int range_words(int tiles)
+{
+    return row_word(RowWord::NEXT, tiles) + 1;
+}
+
+__host__ __device__ __forceinline__ int word_stride(int tiles)
+{
+    return range_words(tiles) + RANGE_WORDS * MAX_RANGES;
 }
 
 /* The word of a key tile whose keys are all valid. */

@@ -7,25 +7,25 @@ size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
                            TwopassSpace &space)
 {
     const TwopassTiles t = twopass_tiles(u);
-    const size_t element = u.bias_f32 ? 4 : 2, block = 64 * 64;
+    const size_t block = 64 * 64 * sizeof(float);
     const bool masked = u.keys != GG_TA_KEYS_ALL;
     const size_t planes = planes_of(u), copies = masked ? times(elements_of(u), 2) : 0;
     const size_t bias_rows = times(bias_planes_of(u), (size_t)t.even);
     Cutter cut = {static_cast<char *>(base), 0};
     space = TwopassSpace{};
-    cut.take(space.bias, times(times(bias_rows, (size_t)t.keys), block * element));
+    cut.take(space.bias, times(times(bias_rows, (size_t)t.keys), block));
     cut.take(space.words, masked ? times((size_t)u.B * u.R * word_stride(t.tiles), 8) : 0);
+    cut.take(space.alive, masked ? times((size_t)u.B * t.tiles, 8) : 0);
     cut.take(space.order, masked ? (size_t)u.B * u.R * sizeof(int) : 0);
     cut.take(space.k, copies);
     cut.take(space.v, copies);
     if (!backward)
         return cut.used;
-    cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block * element));
-    cut.take(space.rows, times(times(planes, (size_t)t.tiles),
-                               twopass_row_values(true) * 64 * sizeof(float)));
+    cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block));
+    cut.take(space.rows, times(times(planes, (size_t)t.tiles), 64 * 16));
     cut.take(space.slabs,
              times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),
-                   times((size_t)t.chunks, block * sizeof(float))));
+                   times((size_t)t.chunks, block)));
     return cut.used;
 }
 
@@ -67,7 +67,7 @@ int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind)
     gg_ta_unpack(call, &u);
     GG_TRY_CUDA(check_alignment(u));
     gg_ta_twopass_space(u, false, u.workspace, space);
-    GG_TRY_CUDA(gg_ta_twopass_prepare(u, false, space));
+    GG_TRY_CUDA(gg_ta_twopass_prepare(u, space));
     return gg_ta_twopass_forward(u, gg_ta_twopass_save(call, kind.wide), space, kind.pairs);
 }
 
@@ -80,9 +80,8 @@ int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
         return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
     gg_ta_twopass_space(u, true, u.workspace, space);
-    GG_TRY_CUDA(gg_ta_twopass_prepare(u, true, space));
-    GG_TRY_CUDA(gg_ta_twopass_rows(u, gg_ta_twopass_save(call, kind.wide), space,
-                                   kind.pairs));
+    GG_TRY_CUDA(gg_ta_twopass_prepare(u, space));
+    GG_TRY_CUDA(gg_ta_twopass_rows(u, gg_ta_twopass_save(call, kind.wide), space));
     if (u.dk || u.dv)
         GG_TRY_CUDA(gg_ta_twopass_keys(u, space, kind.pairs));
     if (!u.dq && !u.dbias)

@@ -6,25 +6,16 @@
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/tma.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
+#include "kernels/triangle_attention/twopass_row.h"
 #include "kernels/triangle_attention/wgmma.cuh"
 
-/* Bytes of a bias tile of 64 x 32; distance of its pieces. */
-template <class Bias>
-struct BiasTile {
-    static constexpr int BYTES = 64 * 32 * (int)sizeof(Bias), PIECE = 128 * 16;
-};
-
 enum {
+    BIAS_TILE = 64 * 32 * 4, /* bytes of a bias tile of 64 x 32 */
     /* Of the words of a row (twopass.cuh). */
-    ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 6) * 8,
+    ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 4) * 8, /* without those by range */
+    ROW_VALUES = GG_TA_TILE * 16,    /* bytes of the row values of 64 queries */
     ALIGNMENT = 512,                 /* a 64-byte swizzle repeats after 512 bytes */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
-};
-
-/* Bytes of the row values of 64 queries. */
-template <bool PAIRS>
-struct RowTile {
-    static constexpr int BYTES = twopass_row_values(PAIRS) * GG_TA_TILE * 4;
 };
 
 /* What a persistent CTA takes at a time: 128 queries or keys from 128 `block` on, ROWS rows;
@@ -62,18 +53,11 @@ __device__ __forceinline__ TileSource tile_source(bool whole, bool part)
     return whole ? TileSource::ALL : part ? TileSource::PART : TileSource::NONE;
 }
 
-/* Start of the dynamic shared memory, aligned, as a 32-bit shared address: rounded as a
- * generic pointer it would turn every load into a generic one. */
+/* Start of the dynamic shared memory as a 32-bit shared address: as a generic pointer it would
+ * turn every load into a generic one. */
 __device__ __forceinline__ uint32_t shared_start()
 {
-    return (shared_address(shared_memory()) + (ALIGNMENT - 1u)) & ~(ALIGNMENT - 1u);
-}
-
-/* The same, kept: or it would be formed again in every loop, six instructions that wait for
- * each other. */
-__device__ __forceinline__ uint32_t shared_start_kept()
-{
-    return __shfl_sync(0xffffffffu, shared_start(), 0);
+    return shared_address(shared_memory());
 }
 
 /* Loads stay behind the barrier waits because both are volatile. */
@@ -108,7 +92,7 @@ __device__ __forceinline__ float2 load_shared2(uint32_t address)
 __device__ __forceinline__ float4 load_shared4(uint32_t address)
 {
     float4 x;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
                  : "r"(address));
     return x;
@@ -123,45 +107,34 @@ __device__ __forceinline__ uint4 load_shared_words(uint32_t address)
     return x;
 }
 
-/* A thread's bias of 8 NB columns as it lies in shared memory. */
-template <class Bias, int NB>
-struct BiasPieces;
-
-template <int NB>
-struct BiasPieces<float, NB> {
-    float4 piece[NB];
-
-    __device__ __forceinline__ void load(uint32_t address)
-    {
+/* What N accumulators of a thread start from: its part of a bias tile, or of two. */
+template <int N>
+__device__ __forceinline__ void load_bias(float (&s)[N], uint32_t address)
+{
 #pragma unroll
-        for (int n = 0; n < NB; n++)
-            piece[n] = load_shared4(address + n * BiasTile<float>::PIECE);
+    for (int n = 0; n < N / 4; n++) {
+        const float4 x = load_shared4(address + n * (128 * 16));
+        s[4 * n] = x.x, s[4 * n + 1] = x.y, s[4 * n + 2] = x.z, s[4 * n + 3] = x.w;
     }
-    __device__ __forceinline__ float value(int i) const
-    {
-        const float4 x = piece[i / 4];
-        return (i & 3) == 0 ? x.x : (i & 3) == 1 ? x.y : (i & 3) == 2 ? x.z : x.w;
-    }
-};
+}
 
-template <int NB>
-struct BiasPieces<uint16_t, NB> {
-    uint4 piece[NB / 2];
+/* Ones in shared memory that add up a query's pieces in a step: eight rows alike with a one at
+ * the k of those of its scores, eight of zeros for k from 8 on; and the same for dP, 256 bytes
+ * on. ONES_BYTES at `start`, all threads of the CTA. */
+enum { ONES_BYTES = 4 * 128, DELTA_ONES = 2 * 128 };
 
-    __device__ __forceinline__ void load(uint32_t address)
-    {
-#pragma unroll
-        for (int n = 0; n < NB / 2; n++)
-            piece[n] = load_shared_words(address + n * BiasTile<uint16_t>::PIECE);
+__device__ __forceinline__ void set_ones(uint32_t start)
+{
+    for (int x = (int)threadIdx.x; x < ONES_BYTES / 4; x += (int)blockDim.x) {
+        const int k = 2 * (x % 4), which = x / 32;
+        const int from = which == 0 ? 0 : GG_TA_SHIFT_PIECES;
+        const int to = which == 0 ? GG_TA_SHIFT_PIECES : which == 2 ? GG_TA_ROW_PIECES : 0;
+        const uint32_t low = k >= from && k < to ? 0x3f80u : 0u;
+        const uint32_t high = k + 1 >= from && k + 1 < to ? 0x3f80u : 0u;
+        asm volatile("st.shared.b32 [%0], %1;" : : "r"(start + 4 * x), "r"(low | high << 16)
+                     : "memory");
     }
-    __device__ __forceinline__ float value(int i) const
-    {
-        const uint4 x = piece[i / 8];
-        const int pair = i / 2 & 3;
-        const uint32_t y = pair == 0 ? x.x : pair == 1 ? x.y : pair == 2 ? x.z : x.w;
-        return i & 1 ? high_bf16(y) : low_bf16(y);
-    }
-};
+}
 
 /* 16 columns, an A operand of four registers, from eight accumulators: the high part is
  * rounded to BF16 (2^-9 of x), the low part is what that lost, rounded too: 2^-18 left. */
@@ -228,6 +201,21 @@ __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], const uin
     }
 }
 
+/* The same from a tile in shared memory, 64-byte or 32-byte swizzled, by ldmatrix: all of it,
+ * zero included where there is nothing. */
+template <int W>
+__device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t tile)
+{
+    const uint32_t lane = threadIdx.x & 31, row = (threadIdx.x >> 1 & 48) + (lane & 15);
+    const uint32_t turn = W == 32 ? row >> 1 & 3 : row >> 2 & 1;
+#pragma unroll
+    for (int x = 0; x < W / 16; x++)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a[x][0]), "=r"(a[x][1]), "=r"(a[x][2]), "=r"(a[x][3])
+                     : "r"(tile + row * (2 * W) + (((2 * x + (lane >> 4)) ^ turn) << 4))
+                     : "memory");
+}
+
 /* lane mod 4. A volatile read: not kept in a register, as threadIdx.x would be. */
 __device__ __forceinline__ uint32_t lane_in_four()
 {
@@ -245,8 +233,10 @@ __device__ __forceinline__ void store_two(void *to, size_t at, float x, float y,
         *reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(to) + at) = pack_bf16(x, y);
 }
 
-/* Never loops: number is not negative. ptxas schedules what has no branch as one piece, moves
- * too much ahead in it, and spills, or gives away what it still uses; not across this. */
+/* Never loops: number is not negative. ptxas schedules what has no branch as one piece: it
+ * moves products behind the work that they should run beside, or the work before or behind
+ * them, and moves too much ahead, and spills; not across this. Cuts need different numbers: a
+ * condition that has been asked is not asked again. */
 __device__ __forceinline__ void cut_schedule(int number)
 {
     asm volatile("mov.b32 %0, %0;" : "+r"(number)); /* or it would be asked once, outside */

@@ -22,7 +22,7 @@
 namespace {
 
 /* 64 queries of one row. */
-template <int W, class Bias, bool PAIRS, bool MASKED>
+template <int W, bool PAIRS, bool MASKED>
 struct Block {
     float s[32], o[W / 2];
     float m[2], l[2]; /* of rows g, g + 8 */
@@ -37,12 +37,18 @@ struct Block {
         m[0] = m[1] = GG_TA_TWOPASS_BOTTOM;
     }
 
+    /* The scores start from the bias. */
+    __device__ __forceinline__ void take_bias(uint32_t bias)
+    {
+        load_bias(s, bias);
+    }
+
     __device__ __forceinline__ void multiply_keys(uint32_t q, uint32_t k)
     {
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
             wgmma_shared(s, tile_descriptor<W>(tile_start(q) + 2 * x),
-                         tile_descriptor<W>(tile_start(k) + 2 * x), x > 0);
+                         tile_descriptor<W>(tile_start(k) + 2 * x), 1);
     }
 
     __device__ __forceinline__ void multiply_values(uint32_t v, uint32_t ones,
@@ -62,18 +68,13 @@ struct Block {
     }
 
     /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. */
-    __device__ __forceinline__ void raise(float top0, float top1)
+    __device__ __forceinline__ void raise(float top0, float top1, const Forward &a)
     {
-        const bool up0 = top0 > m[0] + GG_TA_TWOPASS_GROWTH;
-        const bool up1 = top1 > m[1] + GG_TA_TWOPASS_GROWTH;
+        const bool up0 = top0 > m[0] + a.growth, up1 = top1 > m[1] + a.growth;
         if (!__any_sync(0xffffffffu, up0 || up1))
             return;
-        const float f0 =
-            up0 ? ex2(__fmaf_rn(m[0], GG_TA_TWOPASS_LOG2E, -(top0 * GG_TA_TWOPASS_LOG2E)))
-                : 1.0f;
-        const float f1 =
-            up1 ? ex2(__fmaf_rn(m[1], GG_TA_TWOPASS_LOG2E, -(top1 * GG_TA_TWOPASS_LOG2E)))
-                : 1.0f;
+        const float f0 = up0 ? ex2(__fmaf_rn(m[0], a.c1, -(top0 * a.c1))) : 1.0f;
+        const float f1 = up1 ? ex2(__fmaf_rn(m[1], a.c1, -(top1 * a.c1))) : 1.0f;
         m[0] = up0 ? top0 : m[0];
         m[1] = up1 ? top1 : m[1];
 #pragma unroll
@@ -83,24 +84,13 @@ struct Block {
         l[1] *= f1;
     }
 
-    /* Scores to weights: u, the maxima, ex2, operands. */
-    __device__ __forceinline__ void soften(uint32_t bias, const Walk<MASKED, PAIRS> &walk, int t,
-                                           float sc)
+    /* Scores to weights: the maxima, ex2, operands. */
+    __device__ __forceinline__ void soften(const Walk<MASKED, PAIRS> &walk, int t,
+                                           const Forward &a)
     {
 #pragma unroll
         for (int j = 0; j < 2; j++) {
-#pragma unroll
-            for (int n = 0; n < 2; n++) {
-                BiasPieces<Bias, 2> b;
-                b.load(bias + (2 * j + n) * (BiasTile<Bias>::BYTES / 2));
-#pragma unroll
-                for (int i = 0; i < 8; i++) {
-                    float &x = s[16 * j + 8 * n + i];
-                    x = __fmaf_rn(x, sc, b.value(i));
-                }
-            }
-            const uint32_t word =
-                MASKED ? walk.mine(t, j) : ~0u;
+            const uint32_t word = MASKED ? walk.mine(t, j) : ~0u;
             if (!MASKED || word == ~0u)
                 continue;
             const uint32_t kept = word >> (2 * lane_in_four());
@@ -120,15 +110,14 @@ struct Block {
             top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
             top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
         }
-        raise(top0, top1);
-        const float nm0 = -(m[0] * GG_TA_TWOPASS_LOG2E),
-                    nm1 = -(m[1] * GG_TA_TWOPASS_LOG2E);
+        raise(top0, top1, a);
+        const float nm0 = -(m[0] * a.c1), nm1 = -(m[1] * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             float *x = s + 8 * k;
 #pragma unroll
             for (int i = 0; i < 8; i++)
-                x[i] = ex2(__fmaf_rn(x[i], GG_TA_TWOPASS_LOG2E, i & 2 ? nm1 : nm0));
+                x[i] = ex2(__fmaf_rn(x[i], a.c1, i & 2 ? nm1 : nm0));
             to_operand<PAIRS>(x, high + 4 * k, PAIRS ? low + 4 * k : low);
         }
     }
@@ -190,9 +179,9 @@ struct Block {
 };
 
 /* What a warpgroup carries from one piece of work to the next. */
-template <int W, class Bias>
+template <int W>
 struct Place {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W> P;
     Ring<P::STAGES> ring;
     int count;                  /* pieces of work done, from which the rest follows */
     uint32_t start, keys, bias; /* shared addresses; of the first stage, for this thread */
@@ -200,18 +189,22 @@ struct Place {
 };
 
 /* One row's 128 queries: q[0] and q[1] take turns over the key tiles of the walk. */
-template <int W, class Bias, bool PAIRS, bool MASKED>
-__device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
-                                       Block<W, Bias, PAIRS, MASKED> (&q)[2],
+template <int W, bool PAIRS, bool MASKED>
+__device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
+                                       Block<W, PAIRS, MASKED> (&q)[2],
                                        const Walk<MASKED, PAIRS> &walk)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W> P;
     const uint32_t ones = p.start + P::ONES;
     const uint32_t tile = p.start + P::QUERIES + p.count % P::QUERY_STAGES * P::QUERY_STAGE
                           + 2 * p.row * P::TILE;
     float sum[4]; /* of a tile, for the block whose products are under way */
     int t = walk.first(a.tiles);
     barrier_wait(p.ring.full(), p.ring.parity);
+    q[0].take_bias(p.bias + p.ring.stage * P::STAGE);
+    q[1].take_bias(p.bias + p.ring.stage * P::STAGE + P::BLOCK);
+    settled(q[0].s);
+    settled(q[1].s);
     wgmma_fence();
     q[0].multiply_keys(tile, p.keys + p.ring.stage * P::STAGE);
     q[1].multiply_keys(tile + P::TILE, p.keys + p.ring.stage * P::STAGE);
@@ -219,7 +212,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
     wgmma_wait();
     settled(q[0].s);
     settled(q[1].s);
-    q[0].soften(p.bias + p.ring.stage * P::STAGE, walk, t, a.sc);
+    q[0].soften(walk, t, a);
     for (int next = walk.next(t + 1, a.tiles); next < a.tiles;
          next = walk.next(t + 1, a.tiles)) {
         const Ring<P::STAGES> ahead = p.ring.next();
@@ -227,17 +220,25 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
         barrier_wait(ahead.full(), ahead.parity);
         wgmma_fence();
         q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
+        q[0].take_bias(p.bias + to);
+        settled(q[0].s);
+        wgmma_fence();
         q[0].multiply_keys(tile, p.keys + to);
         wgmma_commit();
-        q[1].soften(p.bias + at + P::BLOCK, walk, t, a.sc);
+        q[1].soften(walk, t, a);
+        if (!PAIRS && !MASKED) /* asked for before the wait, if there are registers */
+            q[1].take_bias(p.bias + to + P::BLOCK);
         wgmma_wait();
         q[0].add_sums(sum);
         settled(q[0].s);
+        if (PAIRS || MASKED)
+            q[1].take_bias(p.bias + to + P::BLOCK);
+        settled(q[1].s);
         wgmma_fence();
         q[1].multiply_values(p.keys + at + P::TILE, ones, sum);
         q[1].multiply_keys(tile + P::TILE, p.keys + to);
         wgmma_commit();
-        q[0].soften(p.bias + to, walk, next, a.sc);
+        q[0].soften(walk, next, a);
         wgmma_wait();
         q[1].add_sums(sum);
         settled(q[1].s);
@@ -249,7 +250,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
     wgmma_fence();
     q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
     wgmma_commit();
-    q[1].soften(p.bias + at + P::BLOCK, walk, t, a.sc);
+    q[1].soften(walk, t, a);
     wgmma_wait();
     q[0].add_sums(sum);
     wgmma_fence();
@@ -261,11 +262,11 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, Bias> &p,
     p.ring.advance();
 }
 
-template <int W, class Bias, bool PAIRS, bool MASKED>
+template <int W, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
 {
-    typedef Plan<W, Bias> P;
-    Place<W, Bias> p = {{start + P::BARRIERS, 0, 0}};
+    typedef Plan<W> P;
+    Place<W> p = {{start + P::BARRIERS, 0, 0}};
     p.start = start;
     p.row = warp >> 2;
     p.keys = start + 2 * p.row * P::TILE;
@@ -275,7 +276,7 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         if (item >= a.items)
             return;
         const uint32_t ready = start + P::QUERY_BARRIERS + p.count % P::QUERY_STAGES * 8;
-        Block<W, Bias, PAIRS, MASKED> q[2];
+        Block<W, PAIRS, MASKED> q[2];
         q[0].clear();
         q[1].clear();
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
@@ -302,11 +303,11 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
     }
 }
 
-template <int W, class Bias, bool PAIRS, bool MASKED>
-__global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
+template <int W, bool PAIRS, bool MASKED>
+__global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     forward_kernel(const __grid_constant__ Forward a)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     for (int i = (int)threadIdx.x; i < 512 / 4; i += P::THREADS)
@@ -323,35 +324,29 @@ __global__ void __launch_bounds__(Plan<W, Bias>::THREADS, 1)
     if (warp >= P::WARPS) {
         give_registers<P::ROWS>();
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
-            copy_tiles<W, Bias, MASKED>(a, start);
+            copy_tiles<W, MASKED>(a, start);
         return;
     }
     take_registers<P::ROWS>();
-    work<W, Bias, PAIRS, MASKED>(a, start, warp);
+    work<W, PAIRS, MASKED>(a, start, warp);
 }
 
-template <int W, class Bias, bool PAIRS, bool MASKED>
+template <int W, bool PAIRS, bool MASKED>
 cudaError_t start(const gg_ta_call &u, const Forward &a)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W> P;
     int ctas = a.items;
     if (!PAIRS)
         GG_TRY_CUDA(multiprocessors(&ctas));
-    return launch(forward_kernel<W, Bias, PAIRS, MASKED>, min(ctas, a.items), P::THREADS,
+    return launch(forward_kernel<W, PAIRS, MASKED>, min(ctas, a.items), P::THREADS,
                   P::SHARED, (cudaStream_t)u.stream, a);
 }
 
-template <int W, class Bias, bool PAIRS>
+template <int W, bool PAIRS>
 cudaError_t by_keys(const gg_ta_call &u, const Forward &a)
 {
-    return u.keys == GG_TA_KEYS_ALL ? start<W, Bias, PAIRS, false>(u, a)
-                                    : start<W, Bias, PAIRS, true>(u, a);
-}
-
-template <int W, bool PAIRS>
-cudaError_t by_bias(const gg_ta_call &u, const Forward &a)
-{
-    return u.bias_f32 ? by_keys<W, float, PAIRS>(u, a) : by_keys<W, uint16_t, PAIRS>(u, a);
+    return u.keys == GG_TA_KEYS_ALL ? start<W, PAIRS, false>(u, a)
+                                    : start<W, PAIRS, true>(u, a);
 }
 
 } // namespace
@@ -371,7 +366,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.tiles = t.tiles, a.key_tiles = t.keys;
     a.blocks = t.even / 2, a.row_groups = (u.R + 2) / 3;
     a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
-    a.sc = u.sc;
+    a.c1 = u.c1, a.growth = GG_TA_TWOPASS_GROWTH * u.root;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W, 64));
@@ -380,6 +375,6 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
         GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W, 64));
     }
     if (W == 16)
-        return pairs ? by_bias<16, true>(u, a) : by_bias<16, false>(u, a);
-    return pairs ? by_bias<32, true>(u, a) : by_bias<32, false>(u, a);
+        return pairs ? by_keys<16, true>(u, a) : by_keys<16, false>(u, a);
+    return pairs ? by_keys<32, true>(u, a) : by_keys<32, false>(u, a);
 }

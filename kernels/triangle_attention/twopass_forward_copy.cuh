@@ -18,15 +18,15 @@ struct Forward {
     float *wide, *m, *inv;            /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
     int blocks, row_groups, items;    /* of 128 queries; of three rows; pieces of work */
-    float sc;
+    float c1, growth;                 /* a logit to units of log 2; GROWTH sqrt(D) */
 };
 
-template <int W, class Bias>
+template <int W>
 struct Plan {
     static constexpr int ROWS = 3, WARPS = 4 * ROWS, THREADS = 128 * ROWS + 128;
-    static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BiasTile<Bias>::BYTES;
+    static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
-    static constexpr int STAGES = W == 32 && sizeof(Bias) == 4 ? 3 : 4;
+    static constexpr int STAGES = W == 32 ? 3 : 4;
     static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
@@ -34,7 +34,7 @@ struct Plan {
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
-    static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES + ALIGNMENT;
+    static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES;
     static_assert(SHARED <= SHARED_LIMIT, "fits");
 };
 
@@ -101,10 +101,10 @@ struct Walk {
     }
 };
 
-template <int W, class Bias, bool MASKED>
+template <int W, bool MASKED>
 __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
 {
-    typedef Plan<W, Bias> P;
+    typedef Plan<W> P;
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
     Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
     for (int item = (int)blockIdx.x; item < a.items; item += (int)gridDim.x) {
@@ -113,13 +113,13 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             a.bias
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
                   * P::BLOCK;
-        const int words = MASKED ? 8 * word_stride(a.tiles) : 0;
+        const int words = MASKED ? 8 * range_words(a.tiles) : 0;
         Walk<MASKED, false> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
         barrier_wait(queries.empty(), queries.parity);
         barrier_expect(queries.full(), P::QUERY_STAGE + 3 * words);
         for (int i = 0; MASKED && i < 3; i++)
             copy_bytes(walk.words + i * ROW_WORDS,
-                       a.words + (size_t)(p.b * a.R + p.row(a, i)) * (words / 8), words,
+                       a.words + (size_t)(p.b * a.R + p.row(a, i)) * word_stride(a.tiles), words,
                        queries.full());
         for (int i = 0; i < 2 * P::ROWS; i++)
             copy_box(start + P::QUERIES + queries.stage * P::QUERY_STAGE + i * P::TILE,

@@ -25,26 +25,26 @@ struct Keys {
     CUtensorMap q, dout;
     const uint16_t *k, *v; /* bf16 [B,R,H,N,D] */
     const char *bias;      /* bias tiles, rows are keys */
-    const float *values;   /* row values */
+    const uint16_t *values; /* row values */
     const uint64_t *words; /* [B R][word_stride], or NULL: every key is valid */
     const int *order;      /* [B R], rows in order of work, or NULL */
     void *dk, *dv;         /* [B,R,H,N,D] or NULL */
     int R, H, N, D, tiles;
     int blocks, row_groups, items; /* of 128 keys; of two rows; pieces of work */
     int skew;                      /* see Deal */
-    float sc;
+    float sc, c1; /* 1 / sqrt(D); a logit to units of log 2 */
     bool f32;
 };
 
-template <int W, class Bias, bool PAIRS>
+template <int W, bool PAIRS>
 struct Plan {
     static constexpr int ROWS = 2, HALVES = 2, GROUPS = ROWS * HALVES, WARPS = 4 * GROUPS;
     static constexpr int THREADS = 128 * GROUPS + 128, STAGES = 4;
-    static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BiasTile<Bias>::BYTES;
+    static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int BIAS = 2 * ROWS * TILE, VALUES = BIAS + HALVES * BLOCK;
-    static constexpr int ROW_VALUES = RowTile<PAIRS>::BYTES;
     static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, BARRIERS = STAGES * STAGE;
-    static constexpr int SHARED = BARRIERS + 16 * STAGES + ALIGNMENT;
+    static constexpr int ONES = BARRIERS + (16 * STAGES + 127) / 128 * 128;
+    static constexpr int SHARED = ONES + ONES_BYTES;
     static_assert(STAGE % ALIGNMENT == 0 && SHARED <= SHARED_LIMIT,
                   "every stage is aligned");
 };
@@ -85,11 +85,11 @@ __device__ __forceinline__ bool dead(const Keys &a, const Piece<2> &p)
            == 0;
 }
 
-template <int W, class Bias, bool PAIRS>
+template <int W, bool PAIRS>
 __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const Piece<2> &p,
-                                          Ring<Plan<W, Bias, PAIRS>::STAGES> &ring)
+                                          Ring<Plan<W, PAIRS>::STAGES> &ring)
 {
-    typedef Plan<W, Bias, PAIRS> P;
+    typedef Plan<W, PAIRS> P;
     const char *bias =
         a.bias
         + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.tiles * P::BLOCK;
@@ -101,9 +101,9 @@ __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const P
             const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
             copy_box(to + 2 * i * P::TILE, &a.q, 64 * t, plane, full);
             copy_box(to + (2 * i + 1) * P::TILE, &a.dout, 64 * t, plane, full);
-            copy_bytes(to + P::VALUES + i * P::ROW_VALUES,
-                       a.values + ((size_t)plane * a.tiles + t) * (P::ROW_VALUES / 4),
-                       P::ROW_VALUES, full);
+            copy_bytes(to + P::VALUES + i * ROW_VALUES,
+                       a.values + ((size_t)plane * a.tiles + t) * (ROW_VALUES / 2), ROW_VALUES,
+                       full);
         }
         for (int i = 0; i < P::HALVES; i++)
             copy_bytes(to + P::BIAS + i * P::BLOCK,
@@ -135,59 +135,37 @@ __device__ __forceinline__ void store_row(void *to, size_t at, const float *x, f
 }
 
 /* 64 keys of one row. A step takes 32 queries. */
-template <int W, class Bias, bool PAIRS>
+template <int W, bool PAIRS>
 struct Block {
     uint32_t k[W / 16][4], v[W / 16][4];
     float dk[W / 2], dv[W / 2];
 
-    /* q, dout: start words of the step's 32 tile rows. bias: the thread's first piece.
-     * values: the thread's first column of the row values. */
-    __device__ __forceinline__ void step(uint32_t q, uint32_t dout, uint32_t bias,
-                                         uint32_t values, float sc)
+    float s[16]; /* of the step at hand, or the bias that those of the next start from */
+    /* q, dout, values: start words of the step's 32 tile rows and row values; ones: of
+     * set_ones(). then: the thread's first piece of the next step's bias. */
+    __device__ __forceinline__ void step(uint32_t q, uint32_t dout, uint32_t values,
+                                         uint32_t ones, uint32_t then, float c1)
     {
-        float s[16], ds[16];
-#pragma unroll
-        for (int n = 0; n < 4; n++) { /* dP less delta comes out of the chain */
-            const float2 nd = load_shared2(values + 256 + 32 * n);
-            ds[4 * n] = ds[4 * n + 2] = nd.x;
-            ds[4 * n + 1] = ds[4 * n + 3] = nd.y;
-        }
-        settled(ds);
+        float ds[16];
+        settled(s);
         wgmma_fence();
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
-            wgmma<0>(s, k[x], tile_descriptor<W>(q + 2 * x), x > 0);
+            wgmma<0>(s, k[x], tile_descriptor<W>(q + 2 * x), 1);
+        wgmma_shared(s, plain_descriptor<true>(ones), plain_descriptor<false>(values), 1);
+        wgmma_shared(ds, plain_descriptor<true>(ones + DELTA_ONES / 16), plain_descriptor<false>(values), 0);
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
             wgmma<0>(ds, v[x], tile_descriptor<W>(dout + 2 * x), 1);
         wgmma_commit();
-        float2 nm[4];
-#pragma unroll
-        for (int n = 0; n < 4; n++)
-            nm[n] = load_shared2(values + 32 * n);
-        BiasPieces<Bias, 4> b;
-        if constexpr (sizeof(Bias) == 2)
-            b.load(bias);
         wgmma_wait();
         settled(s);
         settled(ds);
-        if constexpr (sizeof(Bias) == 4)
-            b.load(bias);
         uint32_t p_high[8], p_low[PAIRS ? 8 : 1], ds_high[8], ds_low[PAIRS ? 8 : 1];
 #pragma unroll
-        for (int n = 0; n < 4; n++) {
-            float2 inv = {};
-            if (PAIRS)
-                inv = load_shared2(values + 512 + 32 * n);
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                float &p = s[4 * n + e];
-                const float u = __fmaf_rn(p, sc, b.value(4 * n + e));
-                p = ex2(__fmaf_rn(u, GG_TA_TWOPASS_LOG2E, e & 1 ? nm[n].y : nm[n].x));
-                if (PAIRS)
-                    p *= e & 1 ? inv.y : inv.x;
-                ds[4 * n + e] *= p;
-            }
+        for (int i = 0; i < 16; i++) {
+            s[i] = ex2(s[i] * c1);
+            ds[i] *= s[i];
         }
 #pragma unroll
         for (int x = 0; x < 2; x++) {
@@ -198,9 +176,13 @@ struct Block {
         multiply_rows<W, PAIRS, 2>(dv, p_high, p_low, dout, 1);
         multiply_rows<W, PAIRS, 2>(dk, ds_high, ds_low, q, 1);
         wgmma_commit();
+        if (!PAIRS) /* asked for before the wait, if there are registers */
+            load_bias(s, then);
         wgmma_wait();
         settled(dv);
         settled(dk);
+        if (PAIRS)
+            load_bias(s, then);
     }
 
     /* key0: the block's first key; word: its valid keys. */
@@ -222,16 +204,16 @@ struct Block {
 };
 
 /* The keys of one warpgroup through all query tiles of a piece of work. */
-template <int W, class Bias, bool PAIRS>
+template <int W, bool PAIRS>
 __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Piece<2> &p,
-                                         Ring<Plan<W, Bias, PAIRS>::STAGES> &ring, int warp)
+                                         Ring<Plan<W, PAIRS>::STAGES> &ring, int warp)
 {
-    typedef Plan<W, Bias, PAIRS> P;
+    typedef Plan<W, PAIRS> P;
     const int half = warp >> 2 & 1, row = warp >> 3, r = p.row(a, row);
     const int key0 = 128 * p.block + 64 * half;
     const size_t plane = (size_t)(p.b * a.R + r) * a.H + p.h;
     const uint64_t word = key_word(a, p.b, r, 2 * p.block + half);
-    Block<W, Bias, PAIRS> keys;
+    Block<W, PAIRS> keys;
     const size_t first = (plane * a.N + key0) * a.D;
     load_operand<W>(keys.k, a.k + first, a.N - key0, a.D);
     load_operand<W>(keys.v, a.v + first, a.N - key0, a.D);
@@ -240,32 +222,41 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Pi
         keys.dk[i] = keys.dv[i] = 0.0f;
 
     const uint32_t bias = start + P::BIAS + half * P::BLOCK + 16 * (threadIdx.x & 127);
-    const uint32_t values = start + P::VALUES + row * P::ROW_VALUES + 8 * (threadIdx.x & 3);
+    const uint32_t values = plain_start<0>(start + P::VALUES + row * ROW_VALUES);
+    const uint32_t ones = plain_start<128>(start + P::ONES);
     const uint32_t queries = tile_start(start + 2 * row * P::TILE);
-    for (int t = dead(a, p) ? a.tiles : 0; t < a.tiles; t++, ring.advance()) {
-        const int at = ring.stage * P::STAGE;
+    if (!dead(a, p)) {
         barrier_wait(ring.full(), ring.parity);
-        if (word != 0) {
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const uint32_t q = queries + at / 16 + i * (32 * W * 2 / 16);
-                keys.step(q, q + P::TILE / 16, bias + at + i * BiasTile<Bias>::BYTES,
-                          values + at + i * 128, a.sc);
-            }
+        load_bias(keys.s, bias + ring.stage * P::STAGE);
+        for (int t = 0; t < a.tiles; t++) {
+            const int at = ring.stage * P::STAGE;
+            const uint32_t q = queries + at / 16, second = 32 * W * 2 / 16;
+            Ring<P::STAGES> ahead = ring; /* behind the last tile: any bias will do */
+            if (t + 1 < a.tiles)
+                ahead.advance();
+            if (word != 0)
+                keys.step(q, q + P::TILE / 16, values + at / 16, ones,
+                          bias + at + BIAS_TILE, a.c1);
+            barrier_wait(ahead.full(), ahead.parity);
+            if (word != 0)
+                keys.step(q + second, q + second + P::TILE / 16, values + at / 16 + 32, ones,
+                          bias + ahead.stage * P::STAGE, a.c1);
+            release_stage(ring.empty());
+            ring.advance();
         }
-        release_stage(ring.empty());
     }
     if (row < p.rows)
         keys.store(a, plane, key0, word);
 }
 
-template <int W, class Bias, bool PAIRS>
-__global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
+template <int W, bool PAIRS>
+__global__ void __launch_bounds__(Plan<W, PAIRS>::THREADS, 1)
     keys_kernel(const __grid_constant__ Keys a)
 {
-    typedef Plan<W, Bias, PAIRS> P;
-    const uint32_t start = shared_start_kept();
+    typedef Plan<W, PAIRS> P;
+    const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
+    set_ones(start + P::ONES);
     if (threadIdx.x == 0)
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
     publish_shared();
@@ -277,14 +268,14 @@ __global__ void __launch_bounds__(Plan<W, Bias, PAIRS>::THREADS, 1)
             for (Deal deal; deal.item() < a.items; deal.next(a)) {
                 const Piece<2> p(a, deal.item());
                 if (!dead(a, p))
-                    copy_item<W, Bias, PAIRS>(a, start, p, ring);
+                    copy_item<W, PAIRS>(a, start, p, ring);
             }
         return;
     }
     take_registers<P::GROUPS>();
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
     for (Deal deal; deal.item() < a.items; deal.next(a))
-        one_item<W, Bias, PAIRS>(a, start, Piece<2>(a, deal.item()), ring, warp);
+        one_item<W, PAIRS>(a, start, Piece<2>(a, deal.item()), ring, warp);
 }
 
 int common_divisor(int x, int y)
@@ -292,23 +283,17 @@ int common_divisor(int x, int y)
     return y == 0 ? x : common_divisor(y, x % y);
 }
 
-template <int W, class Bias, bool PAIRS>
+template <int W, bool PAIRS>
 cudaError_t start(const gg_ta_call &u, Keys a)
 {
-    typedef Plan<W, Bias, PAIRS> P;
+    typedef Plan<W, PAIRS> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
     ctas = min(ctas, a.items);
     while (common_divisor(ctas + a.skew, a.blocks) > 1)
         a.skew++;
-    return launch(keys_kernel<W, Bias, PAIRS>, ctas, P::THREADS, P::SHARED,
+    return launch(keys_kernel<W, PAIRS>, ctas, P::THREADS, P::SHARED,
                   (cudaStream_t)u.stream, a);
-}
-
-template <int W, bool PAIRS>
-cudaError_t by_bias(const gg_ta_call &u, const Keys &a)
-{
-    return u.bias_f32 ? start<W, float, PAIRS>(u, a) : start<W, uint16_t, PAIRS>(u, a);
 }
 
 } // namespace
@@ -327,11 +312,11 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D, a.tiles = t.tiles;
     a.blocks = t.even / 2, a.row_groups = (u.R + 1) / 2;
     a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
-    a.sc = u.sc;
+    a.sc = u.sc, a.c1 = u.c1;
     a.f32 = u.grad_f32 != 0;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
     if (W == 16)
-        return pairs ? by_bias<16, true>(u, a) : by_bias<16, false>(u, a);
-    return pairs ? by_bias<32, true>(u, a) : by_bias<32, false>(u, a);
+        return pairs ? start<16, true>(u, a) : start<16, false>(u, a);
+    return pairs ? start<32, true>(u, a) : start<32, false>(u, a);
 }

@@ -4,6 +4,8 @@
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_PLAN_H
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_PLAN_H
 
+#include <math.h>
+
 #include "kernels/triangle_attention/call.h"
 
 enum {
@@ -54,10 +56,26 @@ static inline gg_ta_twopass_saved gg_ta_twopass_save(const gg_call *call, int wi
     return y;
 }
 
-#define GG_TA_TWOPASS_LOG2E 0x1.715476p+0f
+/* A query's bias is lowered by its largest one where that is beyond BIAS_LARGE, by at most
+ * BIAS_LOWERED: what a logit loses in FP32 follows its size. */
+#define GG_TA_TWOPASS_BIAS_LARGE 512.0f
+#define GG_TA_TWOPASS_BIAS_LOWERED 65536.0f
+
+/* By how much, of the largest finite bias among keys that any row has; -infinity: none. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline float gg_ta_twopass_lowered(float top)
+{
+    if (top > GG_TA_TWOPASS_BIAS_LOWERED) return GG_TA_TWOPASS_BIAS_LOWERED;
+    if (top == -INFINITY || (top <= GG_TA_TWOPASS_BIAS_LARGE && top >= -GG_TA_TWOPASS_BIAS_LARGE))
+        return 0;
+    return top < -GG_TA_TWOPASS_BIAS_LOWERED ? -GG_TA_TWOPASS_BIAS_LOWERED : top;
+}
+
 /* A running maximum starts here: below every logit that counts, and finite times LOG2E. */
 #define GG_TA_TWOPASS_BOTTOM (-1e38f)
-/* It moves only when a tile exceeds it by more than this (8 in units of log 2). */
+/* It moves only when a tile exceeds it by more than this times sqrt(D): 8 in units of log 2. */
 #define GG_TA_TWOPASS_GROWTH 5.5f
 
 /* Keys of one dq chain: half of what a CTA holds. Of 192, 160 and 128 the one that pads N

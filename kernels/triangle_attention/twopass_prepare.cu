@@ -3,9 +3,9 @@
  * words, k and v without invalid keys, row values with delta, and the ordered sum of dbias
  * slabs. Layouts: twopass.cuh; arithmetic: README.md. All of it is bound by
  * memory, so one thread handles whole 16-byte pieces where it can. */
-#include "kernels/arithmetic/log2.h"
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
+#include "kernels/triangle_attention/twopass_row.h"
 
 namespace {
 
@@ -17,62 +17,104 @@ static inline size_t blocks_for(size_t threads)
 }
 
 struct BiasTiles {
-    void *out;        /* [B H][row_tiles][column_tiles] of two 64 x 32 tiles */
-    const void *bias; /* [B H][N][N] */
-    int N, row_tiles, column_tiles;
-    bool turned; /* rows of the tiles are keys, else queries */
+    float4 *out, *turned; /* [B H][row tiles][column tiles] of two 64 x 32 tiles, whose rows
+                           * are queries; are keys (or NULL) */
+    const void *bias;      /* [B H][N][N] */
+    const uint64_t *alive; /* [B][tiles]: keys that any row of b has, or NULL: all */
+    int H, N, tiles;
+    int row_tiles, out_columns, turned_columns, column_tiles; /* the last: that are made */
+    float root;                                               /* sqrt(D) */
 };
 
-template <class Bias>
-__device__ __forceinline__ Bias minus_infinity();
-
-template <>
-__device__ __forceinline__ float minus_infinity<float>()
+__device__ __forceinline__ float to_float(float x)
 {
-    return -INFINITY;
+    return x;
 }
 
-template <>
-__device__ __forceinline__ uint16_t minus_infinity<uint16_t>()
+__device__ __forceinline__ float to_float(uint16_t x)
 {
-    return 0xff80;
+    return from_bf16(x);
 }
 
-/* One CTA for 64 x 64. Element i of thread t of a 64 x 32 tile: row 16 (t / 32) + t % 32 /
- * 4
+/* PIECE neighbouring values of a row, `count` of them inside it. */
+template <class Bias, int PIECE, class Use>
+__device__ __forceinline__ void read_piece(const Bias *row, bool aligned, int count, Use use)
+{
+    if (aligned && count == PIECE) {
+        alignas(16) Bias x[PIECE];
+        *reinterpret_cast<uint4 *>(x) = *reinterpret_cast<const uint4 *>(row);
+#pragma unroll
+        for (int e = 0; e < PIECE; e++)
+            use(e, to_float(x[e]));
+    } else {
+        for (int e = 0; e < count; e++)
+            use(e, to_float(row[e]));
+    }
+}
+
+/* Four accumulators of a thread: rows y and y + 8, columns z and z + 1. */
+__device__ __forceinline__ float4 quad(const float (&tile)[64][64 + 1], int y, int z,
+                                       bool turned)
+{
+    return turned ? make_float4(tile[z][y], tile[z + 1][y], tile[z][y + 8], tile[z + 1][y + 8])
+                  : make_float4(tile[y][z], tile[y][z + 1], tile[y + 8][z], tile[y + 8][z + 1]);
+}
+
+/* A CTA has 64 queries and every gridDim.y-th key tile; what the queries' bias is lowered by
+ * each finds for itself. Element i of thread t of a 64 x 32 tile: row 16 (t / 32) + t % 32 / 4
  * + 8 (i / 2 % 2), column 8 (i / 4) + 2 (t % 4) + i % 2. */
 template <class Bias>
 __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
 {
-    constexpr int SIZE = 16 / (int)sizeof(Bias), PIECES = 16 / SIZE;
-    __shared__ Bias tile[64][64 + 4 / sizeof(Bias)]; /* [query][key] */
-    const int column_tile = (int)(blockIdx.x % (unsigned)a.column_tiles);
-    const unsigned rest = blockIdx.x / (unsigned)a.column_tiles;
-    const int row_tile = (int)(rest % (unsigned)a.row_tiles);
-    const size_t plane = (size_t)(rest / (unsigned)a.row_tiles) * a.N * a.N;
-    const int query0 = 64 * (a.turned ? column_tile : row_tile);
-    const int key0 = 64 * (a.turned ? row_tile : column_tile);
-    const Bias *bias = static_cast<const Bias *>(a.bias);
-    for (int x = (int)threadIdx.x; x < 64 * 64; x += THREADS) {
-        const int i = x / 64, j = x % 64;
-        const bool inside = query0 + i < a.N && key0 + j < a.N;
-        tile[i][j] = inside ? bias[plane + (size_t)(query0 + i) * a.N + key0 + j]
-                            : minus_infinity<Bias>();
+    constexpr int PIECE = 16 / (int)sizeof(Bias);
+    __shared__ float tile[64][64 + 1], lowered[64]; /* [query][key] */
+    const int queries = (int)(blockIdx.x % (unsigned)a.row_tiles);
+    const size_t head = blockIdx.x / (unsigned)a.row_tiles;
+    const Bias *bias = static_cast<const Bias *>(a.bias) + (head * a.N + 64 * queries) * a.N;
+    const uint64_t *alive = a.alive ? a.alive + head / a.H * a.tiles : nullptr;
+    const bool aligned = a.N % PIECE == 0;
+    const int inside = a.N - 64 * queries; /* queries inside N */
+    for (int i = (int)threadIdx.x / 32; i < min(64, inside); i += THREADS / 32) {
+        float top = -INFINITY; /* the largest finite one */
+#pragma unroll 4
+        for (int j = PIECE * (int)(threadIdx.x & 31); j < a.N; j += 32 * PIECE)
+            read_piece<Bias, PIECE>(bias + (size_t)i * a.N + j, aligned, min(PIECE, a.N - j),
+                                    [&](int e, float x) {
+                                        const int key = j + e;
+                                        if (x < INFINITY
+                                            && (!alive || (alive[key / 64] >> (key % 64) & 1)))
+                                            top = fmaxf(top, x);
+                                    });
+        for (int lane = 16; lane > 0; lane /= 2)
+            top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, lane));
+        if ((threadIdx.x & 31) == 0)
+            lowered[i] = gg_ta_twopass_lowered(top);
     }
-    __syncthreads();
-    uint4 *out = static_cast<uint4 *>(a.out) + (size_t)blockIdx.x * (2 * PIECES * 128);
-    for (int x = (int)threadIdx.x; x < 2 * PIECES * 128; x += THREADS) {
-        const int thread = x % 128, piece = x / 128 % PIECES, half = x / 128 / PIECES;
-        const int row = 16 * (thread >> 5) + (thread >> 2 & 7);
-        const int column = 32 * half + 2 * (thread & 3);
-        alignas(16) Bias value[SIZE];
-#pragma unroll
-        for (int e = 0; e < SIZE; e++) {
-            const int i = piece * SIZE + e;
-            const int y = row + 8 * (i >> 1 & 1), z = column + 8 * (i >> 2) + (i & 1);
-            value[e] = a.turned ? tile[z][y] : tile[y][z];
+    const size_t block = 2 * 4 * 128, rows = head * a.row_tiles;
+    for (int keys = (int)blockIdx.y; keys < a.column_tiles; keys += (int)gridDim.y) {
+        __syncthreads();
+        for (int x = (int)threadIdx.x; x < 64 * 64 / PIECE; x += THREADS) {
+            const int i = x / (64 / PIECE), j = x % (64 / PIECE) * PIECE;
+            const int count = i < inside ? max(0, min(PIECE, a.N - 64 * keys - j)) : 0;
+            read_piece<Bias, PIECE>(bias + (size_t)i * a.N + 64 * keys + j, aligned, count,
+                                    [&](int e, float x) {
+                                        tile[i][j + e] =
+                                            __fmul_rn(__fsub_rn(x, lowered[i]), a.root);
+                                    });
+            for (int e = count; e < PIECE; e++)
+                tile[i][j + e] = -INFINITY;
         }
-        out[x] = *reinterpret_cast<const uint4 *>(value);
+        __syncthreads();
+        float4 *out = a.out + ((rows + queries) * a.out_columns + keys) * block;
+        float4 *turned = a.turned + ((rows + keys) * a.turned_columns + queries) * block;
+        for (int x = (int)threadIdx.x; x < (int)block; x += THREADS) {
+            const int thread = x % 128, column = 8 * (x / 128) + 2 * (thread & 3);
+            const int row = 16 * (thread >> 5) + (thread >> 2 & 7);
+            if (keys < a.out_columns)
+                out[x] = quad(tile, row, column, false);
+            if (a.turned && keys < a.row_tiles && queries < a.turned_columns)
+                turned[x] = quad(tile, row, column, true);
+        }
     }
 }
 
@@ -105,6 +147,30 @@ __global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
         a.words[row * word_stride(a.tiles) + at % a.tiles] = word;
 }
 
+struct AliveKeys {
+    const uint64_t *words; /* [B R][word_stride] */
+    uint64_t *alive;       /* [B][tiles] */
+    int R, tiles;
+};
+
+/* One CTA for a key tile of one b. */
+__global__ void __launch_bounds__(THREADS) alive_kernel(AliveKeys a)
+{
+    const size_t first = (size_t)(blockIdx.x / (unsigned)a.tiles) * a.R;
+    const int tile = (int)(blockIdx.x % (unsigned)a.tiles);
+    __shared__ unsigned long long keys;
+    if (threadIdx.x == 0)
+        keys = 0;
+    __syncthreads();
+    unsigned long long mine = 0;
+    for (int r = (int)threadIdx.x; r < a.R; r += THREADS)
+        mine |= a.words[(first + r) * word_stride(a.tiles) + tile];
+    atomicOr(&keys, mine); /* in any order the same */
+    __syncthreads();
+    if (threadIdx.x == 0)
+        a.alive[blockIdx.x] = keys;
+}
+
 struct LiveRows {
     uint64_t *words; /* [B R][word_stride] */
     int *order;      /* [B R] */
@@ -128,17 +194,13 @@ __global__ void __launch_bounds__(THREADS) live_kernel(LiveRows a)
         if (word != 0)
             live = t + 1;
     }
-    for (int t = a.tiles; t < row_word(RowWord::STEPS, a.tiles); t++)
+    for (int t = a.tiles; t < row_word(RowWord::WHOLE, a.tiles); t++)
         words[t] = 0;
-    uint16_t *steps = reinterpret_cast<uint16_t *>(words + row_word(RowWord::STEPS, a.tiles));
-    for (int range = 0; range < 8; range++) {
-        unsigned kinds = 0;
-        for (int u = 0; range + u * a.ranges < a.tiles && range < a.ranges; u++) {
+    for (int range = 0; range < MAX_RANGES; range++)
+        for (int u = 0; u < RANGE_WORDS; u++) {
             const int t = range + u * a.ranges;
-            kinds |= (unsigned)((whole >> t & 1) | (part >> t & 1) << 1) << (2 * u);
+            words[range_words(a.tiles) + RANGE_WORDS * range + u] = t < a.tiles ? words[t] : 0;
         }
-        steps[range] = (uint16_t)kinds;
-    }
     words[row_word(RowWord::WHOLE, a.tiles)] = whole;
     words[row_word(RowWord::PART, a.tiles)] = part;
     words[row_word(RowWord::LIVE, a.tiles)] = (uint64_t)live;
@@ -206,12 +268,12 @@ __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
 }
 
 struct RowValues {
-    float *values;                    /* [planes][tiles][2 or 3][64] */
+    uint4 *values;                    /* row values, a query each */
     const float *m, *inv;             /* [planes][N] */
     const uint16_t *dout, *o, *error; /* [planes][N][D]; error is e, or NULL */
     const float *wide;                /* o32, or NULL */
     int N, D, tiles;
-    bool pairs;
+    float rc1, rc1_low;
 };
 
 /* y of eight neighbouring d: o32, o + e, or o. */
@@ -266,24 +328,18 @@ __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
     const int row = (int)threadIdx.x, query = first + row;
     if (row >= GG_TA_TILE)
         return;
-    float shift = 0.0f, delta = 0.0f, inv = 0.0f;
+    union {
+        uint16_t piece[GG_TA_ROW_PIECES];
+        uint4 all;
+    } values = {};
     if (query < a.N) {
-        const float m = a.m[plane * a.N + query];
-        inv = a.inv[plane * a.N + query];
-        if (a.pairs)
-            shift = -__fmul_rn(m, GG_TA_TWOPASS_LOG2E);
-        else if (inv != 0.0f)
-            shift = __fmaf_rn(-m, GG_TA_TWOPASS_LOG2E, gg_log2(inv));
-        delta = chain[row * pieces];
+        float delta = chain[row * pieces];
         for (int x = 1; x < pieces; x++)
             delta = __fadd_rn(delta, chain[row * pieces + x]);
+        gg_ta_row(a.m[plane * a.N + query], a.inv[plane * a.N + query], delta, a.rc1, a.rc1_low,
+                  values.piece);
     }
-    float *to =
-        a.values + (size_t)blockIdx.x * (twopass_row_values(a.pairs) * GG_TA_TILE) + row;
-    to[0] = shift;
-    to[GG_TA_TILE] = -delta;
-    if (a.pairs)
-        to[2 * GG_TA_TILE] = inv;
+    a.values[(size_t)blockIdx.x * GG_TA_TILE + row] = values.all;
 }
 
 __device__ __forceinline__ float4 add4(float4 a, float4 b)
@@ -341,13 +397,23 @@ __global__ void __launch_bounds__(THREADS) sum_dbias_kernel(SumDbias a)
 
 } // namespace
 
-cudaError_t gg_ta_twopass_bias(const gg_ta_call &u, void *tiles, bool turned)
+static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
 {
     const TwopassTiles t = twopass_tiles(u);
-    const BiasTiles a = {tiles, u.bias, u.N, t.even, turned ? t.tiles : t.keys, turned};
-    const size_t ctas = bias_planes_of(u) * a.row_tiles * a.column_tiles;
-    return launch(u.bias_f32 ? bias_tiles_kernel<float> : bias_tiles_kernel<uint16_t>, ctas,
-                  THREADS, 0, (cudaStream_t)u.stream, a);
+    BiasTiles a = {};
+    a.out = static_cast<float4 *>(space.bias), a.turned = static_cast<float4 *>(space.bias_turned);
+    a.bias = u.bias;
+    a.alive = u.keys == GG_TA_KEYS_ALL ? nullptr : space.alive;
+    a.H = u.H, a.N = u.N, a.tiles = t.tiles;
+    a.row_tiles = t.even, a.out_columns = t.keys, a.turned_columns = t.tiles;
+    a.column_tiles = max(t.keys, t.even);
+    a.root = u.root;
+    const dim3 grid((unsigned)(bias_planes_of(u) * a.row_tiles), (unsigned)min(4, a.column_tiles));
+    if (u.bias_f32)
+        bias_tiles_kernel<float><<<grid, THREADS, 0, (cudaStream_t)u.stream>>>(a);
+    else
+        bias_tiles_kernel<uint16_t><<<grid, THREADS, 0, (cudaStream_t)u.stream>>>(a);
+    return cudaGetLastError();
 }
 
 static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
@@ -360,8 +426,11 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
                            twopass_tiles(u).ranges, (size_t)u.B * u.R};
     GG_TRY_CUDA(launch(live_kernel, blocks_for(rows.count), THREADS, 0,
                        (cudaStream_t)u.stream, rows));
-    return launch(order_kernel, u.B * blocks_for(u.R), THREADS, 0, (cudaStream_t)u.stream,
-                  rows);
+    GG_TRY_CUDA(launch(order_kernel, u.B * blocks_for(u.R), THREADS, 0,
+                       (cudaStream_t)u.stream, rows));
+    const AliveKeys keys = {space.words, space.alive, u.R, (int)tiles_of(u)};
+    return launch(alive_kernel, (size_t)u.B * tiles_of(u), THREADS, 0, (cudaStream_t)u.stream,
+                  keys);
 }
 
 static cudaError_t sanitise(const gg_ta_call &u, const TwopassSpace &space)
@@ -379,22 +448,20 @@ static cudaError_t sanitise(const gg_ta_call &u, const TwopassSpace &space)
                   (cudaStream_t)u.stream, a);
 }
 
-cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, bool backward, TwopassSpace &space)
+cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space)
 {
-    GG_TRY_CUDA(gg_ta_twopass_bias(u, space.bias, false));
-    if (backward)
-        GG_TRY_CUDA(gg_ta_twopass_bias(u, space.bias_turned, true));
-    if (u.keys == GG_TA_KEYS_ALL)
-        return cudaSuccess;
-    GG_TRY_CUDA(make_words(u, space));
-    return sanitise(u, space);
+    if (u.keys != GG_TA_KEYS_ALL) {
+        GG_TRY_CUDA(make_words(u, space));
+        GG_TRY_CUDA(sanitise(u, space));
+    }
+    return bias_tiles(u, space);
 }
 
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
-                               const TwopassSpace &space, bool pairs)
+                               const TwopassSpace &space)
 {
-    const RowValues a = {space.rows, saved.m, saved.inv, u.dout, u.o,
-                         saved.e,    saved.o32, u.N, u.D, (int)tiles_of(u), pairs};
+    const RowValues a = {reinterpret_cast<uint4 *>(space.rows), saved.m, saved.inv, u.dout, u.o,
+                         saved.e, saved.o32, u.N, u.D, (int)tiles_of(u), u.rc1, u.rc1_low};
     return launch(rows_kernel, planes_of(u) * tiles_of(u), 8 * u.D, 0,
                   (cudaStream_t)u.stream, a);
 }

@@ -29,29 +29,32 @@
 namespace {
 
 /* What a computing thread holds. c: which of the two steps in flight. */
-template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
+template <int W, int HALF, bool PAIRS, bool MASKED>
 struct Worker {
-    typedef Plan<W, Bias, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS> P;
     float dbias[P::STEPS][16], s[2][16], ds[2][16], dq[W / 2];
-    float nd[2]; /* -delta of rows g, g + 8, for the scores to be formed next */
-    float nm[2]; /* the other row value, for those to become gradients */
-    static constexpr bool AHEAD = !PAIRS;
-    BiasPieces<Bias, AHEAD ? 4 : 2> ahead; /* bias of the next step, if there are registers */
+    /* A operands of a row, or they are read where they lie. */
+    static constexpr bool KEPT = P::KEPT;
+    uint32_t q[KEPT ? W / 16 : 1][4], dout[KEPT ? W / 16 : 1][4], values[4];
     uint32_t high[8], low[PAIRS ? 8 : 1];
 
-    __device__ __forceinline__ void load_deltas(uint32_t values)
+    /* Scores start from the bias of their step. */
+    static constexpr int BIAS_STEP = 2 * BIAS_TILE;
+    __device__ __forceinline__ void take_bias(int c, uint32_t bias)
     {
-        nd[0] = load_shared(values + 256);
-        nd[1] = load_shared(values + 256 + 32);
+        load_bias(s[c], bias);
     }
 
-    /* dP less delta comes out of the chain. */
-    __device__ __forceinline__ void start_scores(int c)
+    /* From a stage of q and dout, and this thread's row values. */
+    __device__ __forceinline__ void take_row(uint32_t stage, uint32_t row_values)
     {
-#pragma unroll
-        for (int i = 0; i < 16; i++)
-            ds[c][i] = nd[i >> 1 & 1];
-        settled(ds[c]);
+        if constexpr (KEPT) {
+            load_operand<W>(q, stage);
+            load_operand<W>(dout, stage + P::TILE);
+            values[0] = load_shared_word(row_values);
+            values[1] = load_shared_word(row_values + 8 * 16);
+            values[2] = values[3] = 0;
+        }
     }
 
     /* Makes the scores in flight those of half 0. A second copy of the row's code, with the
@@ -66,59 +69,48 @@ struct Worker {
         }
     }
 
-    /* S and dP of a step. queries, k: start words of the row's q and the step's k. */
-    __device__ __forceinline__ void scores(int c, uint32_t queries, uint32_t k)
+    /* S and dP of a step, less what the row values are. Start words: k, of the step's keys;
+     * ones, of set_ones(); queries and row, of the row's q and row values. */
+    __device__ __forceinline__ void scores(int c, uint32_t k, uint32_t ones, uint32_t queries,
+                                           uint32_t row)
     {
+        const uint64_t shift = plain_descriptor<true>(ones);
+        const uint64_t delta = plain_descriptor<true>(ones + DELTA_ONES / 16);
 #pragma unroll
-        for (int x = 0; x < W / 16; x++)
-            wgmma_shared(s[c], tile_descriptor<W>(queries + 2 * x),
-                         tile_descriptor<W>(k + 2 * x), x > 0);
-#pragma unroll
-        for (int x = 0; x < W / 16; x++)
-            wgmma_shared(ds[c], tile_descriptor<W>(queries + P::TILE / 16 + 2 * x),
-                         tile_descriptor<W>(k + P::SIDE / 16 + 2 * x), 1);
-    }
-
-    /* dq += dS k of step u, whose dS are the operands held. */
-    __device__ __forceinline__ void add_dq(int u, uint32_t keys, int keep)
-    {
-        multiply_rows<W, PAIRS, 2>(dq, high, low, keys + u * (P::TILE / 16), keep);
-    }
-
-    static constexpr int BIAS_STEP = 2 * BiasTile<Bias>::BYTES;
-    __device__ __forceinline__ void load_ahead(uint32_t bias, int u)
-    {
-        if constexpr (AHEAD)
-            ahead.load(bias + u * BIAS_STEP);
-    }
-
-    /* S of step u to u_ij; the bias of step `then`, which is the next, is asked for. */
-    __device__ __forceinline__ void scale(float (&x)[16], int u, int then, uint32_t bias,
-                                          float sc)
-    {
-        if constexpr (AHEAD) {
-#pragma unroll
-            for (int i = 0; i < 16; i++)
-                x[i] = __fmaf_rn(x[i], sc, ahead.value(i));
-            load_ahead(bias, then);
+        for (int x = 0; x < W / 16; x++) {
+            const uint64_t keys = tile_descriptor<W>(k + 2 * x);
+            if constexpr (KEPT)
+                wgmma<0>(s[c], q[x], keys, 1);
+            else
+                wgmma_shared(s[c], tile_descriptor<W>(queries + 2 * x), keys, 1);
+        }
+        if constexpr (KEPT) {
+            wgmma<0>(s[c], values, shift, 1);
+            wgmma<0>(ds[c], values, delta, 0);
         } else {
+            wgmma_shared(s[c], plain_descriptor<false>(row), shift, 1);
+            wgmma_shared(ds[c], plain_descriptor<false>(row), delta, 0);
+        }
 #pragma unroll
-            for (int j = 0; j < 2; j++) {
-                BiasPieces<Bias, 2> b;
-                b.load(bias + u * BIAS_STEP + j * (BiasTile<Bias>::BYTES / 2));
-#pragma unroll
-                for (int i = 0; i < 8; i++)
-                    x[8 * j + i] = __fmaf_rn(x[8 * j + i], sc, b.value(i));
-            }
+        for (int x = 0; x < W / 16; x++) {
+            const uint64_t keys = tile_descriptor<W>(k + P::SIDE / 16 + 2 * x);
+            if constexpr (KEPT)
+                wgmma<0>(ds[c], dout[x], keys, 1);
+            else
+                wgmma_shared(ds[c], tile_descriptor<W>(queries + P::TILE / 16 + 2 * x), keys, 1);
         }
     }
 
-    /* S and dP of step u to dS, which joins dbias. word: the valid keys of the step. */
-    __device__ __forceinline__ void gradient(int c, int u, int then, uint32_t bias, uint32_t word,
-                                             const float (&inv)[2], float sc, uint32_t *to_high,
-                                             uint32_t *to_low)
+    /* dq += dS k of a step, whose dS are the operands held. keys: start word of its k. */
+    __device__ __forceinline__ void add_dq(uint32_t keys, int keep)
     {
-        scale(s[c], u, then, bias, sc);
+        multiply_rows<W, PAIRS, 2>(dq, high, low, keys, keep);
+    }
+
+    /* S and dP of step u to dS, which joins dbias. word: the valid keys of the step. */
+    __device__ __forceinline__ void gradient(int c, int u, uint32_t word, float c1,
+                                             uint32_t *to_high, uint32_t *to_low)
+    {
         if (MASKED && word != ~0u) {
             const uint32_t kept = word >> (2 * lane_in_four());
 #pragma unroll
@@ -133,10 +125,7 @@ struct Worker {
             float *x = s[c] + 8 * j, *d = ds[c] + 8 * j;
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                float p = ex2(__fmaf_rn(x[i], GG_TA_TWOPASS_LOG2E, nm[i >> 1 & 1]));
-                if (PAIRS)
-                    p *= inv[i >> 1 & 1];
-                d[i] *= p;
+                d[i] *= ex2(x[i] * c1);
                 dbias[u][8 * j + i] += d[i];
             }
             to_operand<PAIRS>(d, to_high + 4 * j, PAIRS ? to_low + 4 * j : to_low);
@@ -144,24 +133,25 @@ struct Worker {
     }
 };
 
-template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
+template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                                      const Rows<HALF / 32, MASKED> &rows)
 {
-    typedef Plan<W, Bias, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS> P;
     constexpr int STEPS = P::STEPS;
     const int group = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 7), 0);
     const int mine = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
     const uint32_t bias =
-        start + P::BIAS + group * BiasTile<Bias>::BYTES + 16 * (threadIdx.x & 127);
+        start + P::BIAS + group * BIAS_TILE + 16 * (threadIdx.x & 127);
     const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
+    const uint32_t ones = plain_start<128>(start + P::ONES);
     const uint32_t all_queries = tile_start(start + P::QUERIES);
-    const uint32_t values = start + P::VALUES + 4 * mine;
-    const uint32_t live_word = /* and 8 bytes on the next row */
-        start + P::KEY_WORDS + 8 * row_word(RowWord::LIVE, a.tiles);
-    DqPassage<W> passage = passage_of<P, W>(start);
+    const uint32_t all_values = plain_start<0>(start + P::VALUES);
+    const uint32_t row_values = start + P::VALUES + 16 * mine + 4 * (threadIdx.x & 3);
+    const uint32_t words = start + P::KEY_WORDS;
+    const DqPassage<P, W> passage = {start};
     constexpr bool EXITS = MASKED && P::GRAIN < STEPS; /* a row may end early */
-    Worker<W, Bias, HALF, PAIRS, MASKED> w;
+    Worker<W, HALF, PAIRS, MASKED> w;
 #pragma unroll
     for (int u = 0; u < STEPS; u++)
 #pragma unroll
@@ -175,59 +165,69 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         w.high[i] = w.low[PAIRS ? i : 0] = 0;
 
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
-    Ring<P::ROWS> queries = {start + P::ROW_BARRIERS, 0, 0};
     const int row = rows.begin(a);
-    int previous = -1;             /* the previous row's number */
-    uint32_t last_keys = all_keys; /* and its last step's k */
+    int previous = 0, one_before = 0; /* the row before this one, and the one before that */
+    uint32_t done = 0;             /* rows of which all steps have begun: the number of this */
+    /* The ring of row stages, at row number n. */
+    const auto row_stage = [&](uint32_t n) -> Ring<P::ROWS> {
+        return {start + P::ROW_BARRIERS, (int)(n % P::ROWS), n / P::ROWS & 1};
+    };
+    uint32_t last_keys = all_keys; /* k of the last step of the stage before */
     /* Step u of row r; the last one starts on the next row and returns its number. One piece
      * from fence to wait in either case: chosen between inside, descriptors would not stay
      * uniform and ptxas would serialise. */
-    const auto one_step = [&](auto place, auto is_last, int r) {
+    const auto one_step = [&](auto place, auto is_last, int r, int steps) {
         constexpr int u = decltype(place)::value >> 1, c = decltype(place)::value & 1;
         constexpr bool last = decltype(is_last)::value;
+        constexpr int at = u % P::PAGE; /* within the stage */
+        constexpr bool turns_page = last || at == P::PAGE - 1;
         const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
-        const uint32_t row_values = values + queries.stage * P::ROW_VALUES;
-        const int row_stage = queries.stage;
         Ring<P::STAGES> ahead = ring;
         int next = r + 1;
-        if (MASKED && last)
-            next = (int)load_shared_uniform(live_word + row_stage * ROW_WORDS + 8);
-        if (last && next < rows.end(a)) {
-            ahead.advance();
-            queries.advance();
-            barrier_wait(ahead.full(), ahead.parity);
-            barrier_wait(queries.full(), queries.parity);
-            w.load_deltas(values + queries.stage * P::ROW_VALUES);
-        }
-        w.start_scores(c ^ 1);
-        wgmma_fence();
-        w.scores(c ^ 1, all_queries + queries.stage * (P::ROW / 16),
-                 last ? all_keys + ahead.stage * (P::STAGE / 16)
-                      : keys + (u + 1) * (P::TILE / 16));
-        if (u == 0)
-            w.add_dq(0, last_keys, 1);
-        else
-            w.add_dq(u - 1, keys, u > 1);
-        wgmma_commit();
         uint32_t word = ~0u;
-        if (MASKED) /* beyond the row's tiles lie other words, and keys that are not there */
-            word = load_shared_uniform(start + P::KEY_WORDS + row_stage * ROW_WORDS
-                                    + 8 * (cluster_rank() + a.ranges * u) + 4 * group);
-        if (u == 0) {
-            w.nm[0] = load_shared(row_values);
-            w.nm[1] = load_shared(row_values + 32);
+        if (MASKED && P::KEPT) /* before the row's stage is given back */
+            word = load_shared_uniform(words + (done & 1) * P::WORDS + 8 * u + 4 * group);
+        if (MASKED && last)
+            next = (int)load_shared_uniform(words + (done & 1) * P::WORDS + P::LIVE + 8);
+        const bool more = turns_page && (!last || next < rows.end(a));
+        const Ring<P::ROWS> queries = row_stage(done + (last && more ? 1 : 0));
+        if (more) {
+            ahead.advance();
+            barrier_wait(ahead.full(), ahead.parity);
         }
-        float inv[2] = {};
-        if (PAIRS) {
-            inv[0] = load_shared(row_values + 512);
-            inv[1] = load_shared(row_values + 512 + 32);
+        if (last && more) {
+            barrier_wait(queries.full(), queries.parity);
+            w.take_row(start + P::QUERIES + queries.stage * P::ROW,
+                       row_values + queries.stage * ROW_VALUES);
         }
+        settled(w.s[c ^ 1]);
+        wgmma_fence();
+        w.scores(c ^ 1,
+                 turns_page ? all_keys + ahead.stage * (P::STAGE / 16)
+                            : keys + (at + 1) * (P::TILE / 16),
+                 ones, all_queries + queries.stage * (P::ROW / 16),
+                 all_values + queries.stage * (ROW_VALUES / 16));
+        w.add_dq(at == 0 ? last_keys : keys + (at - 1) * (P::TILE / 16), u != 1);
+        wgmma_commit();
+        if (P::KEPT && last && more)
+            release_stage(queries.empty());
+        if (MASKED && !P::KEPT) /* later, when there are registers */
+            word = load_shared_uniform(words + (done & 1) * P::WORDS + 8 * u + 4 * group);
         uint32_t high[8], low[PAIRS ? 8 : 1];
-        constexpr int then = last ? 0 : u + 1;
-        if (!MASKED || word != 0) {
-            w.gradient(c, u, then, bias, word, inv, a.sc, high, low);
+        /* The bias of the step after the next, of this row or of the next one. */
+        const uint32_t then =
+            bias + (EXITS ? u + 2 < steps ? u + 2 : u + 2 - steps : (u + 2) % STEPS)
+                       * w.BIAS_STEP;
+        constexpr bool turns = MASKED && STEPS % 2 != 0 && u == STEPS - 1;
+        /* The vote, and the bias taken inside: or the compiler takes the branch for a divergent
+         * one, and serialises. */
+        if (!MASKED || __any_sync(0xffffffffu, word != 0)) {
+            w.gradient(c, u, word, a.c1, high, low);
+            if (!turns)
+                w.take_bias(c, then);
         } else { /* dS of the step is zero, and dbias stays */
-            w.load_ahead(bias, then);
+            if (!turns)
+                w.take_bias(c, then);
 #pragma unroll
             for (int i = 0; i < 8; i++)
                 high[i] = low[PAIRS ? i : 0] = 0;
@@ -244,16 +244,27 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         }
         if (u == 2)
             cut_schedule(r);
-        if (u == 0 && previous >= 0) {
+        if (u == 0 && done > 0) {
             release_stage(ring.before().empty());
-            release_stage(start + P::ROW_BARRIERS + 8 * (P::ROWS + (row_stage ^ 1)));
-            finish_row<W>(a, passage, w.dq, previous);
+            if (!P::KEPT)
+                release_stage(row_stage(done - 1).empty());
+            if (a.dq)
+                passage.end_row(a, w.dq, one_before, done - 1);
         }
+        if (at == 0 && u > 0)
+            release_stage(ring.before().empty());
         if (last) {
-            if (MASKED && STEPS % 2 != 0 && u == STEPS - 1)
+            if (turns) {
                 w.turn_over();
+                cut_schedule(r);
+                w.take_bias(1, then);
+            }
+            one_before = previous;
             previous = r;
-            last_keys = keys + u * (P::TILE / 16);
+            done++;
+        }
+        if (turns_page) {
+            last_keys = keys + at * (P::TILE / 16);
             ring = ahead;
         }
         return next;
@@ -264,15 +275,15 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         int next = 0, steps = STEPS;
         if (EXITS)
             steps = steps_of<STEPS, P::GRAIN>(
-                load_shared_uniform(live_word + queries.stage * ROW_WORDS), a.ranges);
+                load_shared_uniform(words + (done & 1) * P::WORDS + P::LIVE), a.ranges);
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;
             if (u == STEPS - 1 || (EXITS && u % P::GRAIN == P::GRAIN - 1 && u == steps - 1)) {
-                next = one_step(place, std::true_type{}, r);
+                next = one_step(place, std::true_type{}, r, steps);
                 return true;
             }
-            one_step(place, std::false_type{}, r);
+            one_step(place, std::false_type{}, r, steps);
             return false;
         };
         static_assert(STEPS >= 4 && STEPS <= 6, "unrolled by hand");
@@ -291,27 +302,33 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     barrier_wait(start + P::READY, 0);
     if (row < rows.end(a)) {
         barrier_wait(ring.full(), 0);
-        barrier_wait(queries.full(), 0);
-        w.load_deltas(values);
-        w.load_ahead(bias, 0);
-        w.start_scores(0);
+        barrier_wait(row_stage(0).full(), 0);
+        w.take_bias(0, bias);
+        w.take_bias(1, bias + w.BIAS_STEP);
+        w.take_row(start + P::QUERIES, row_values);
+        settled(w.s[0]);
         wgmma_fence();
-        w.scores(0, all_queries, all_keys);
+        w.scores(0, all_keys, ones, all_queries, all_values);
         wgmma_commit();
         wgmma_wait();
         settled(w.s[0]);
         settled(w.ds[0]);
+        if (P::KEPT)
+            release_stage(row_stage(0).empty());
         for (int r = row; r < rows.end(a);) {
             r = one_row(std::integral_constant<int, 0>{}, r);
             if (!MASKED && STEPS % 2 != 0 && r < rows.end(a))
                 r = one_row(std::integral_constant<int, 1>{}, r);
         }
         wgmma_fence();
-        w.add_dq(0, last_keys, 1);
+        w.add_dq(last_keys, 1);
         wgmma_commit();
         wgmma_wait();
         settled(w.dq);
-        finish_row<W>(a, passage, w.dq, previous);
+        if (a.dq) {
+            passage.end_row(a, w.dq, one_before, done - 1);
+            passage.end(a, w.dq, previous, done - 1);
+        }
     }
     if (!a.slabs)
         return;
@@ -332,63 +349,55 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                                 w.dbias[u][4 * n + 2 * half + 1]);
 }
 
-template <int W, class Bias, int HALF, bool PAIRS, bool MASKED>
+template <int W, int HALF, bool PAIRS, bool MASKED>
 __global__ void __launch_bounds__(384, 1)
     queries_kernel(const __grid_constant__ TwopassQueries a)
 {
-    typedef Plan<W, Bias, HALF, PAIRS> P;
-    const uint32_t start = shared_start_kept();
+    typedef Plan<W, HALF, PAIRS> P;
+    const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     const Rows<P::STEPS, MASKED> rows(a, Place(a));
+    set_ones(start + P::ONES);
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<P::ROWS>(start + P::ROW_BARRIERS, P::WARPS);
         barrier_init(start + P::READY, 1);
-        const DqPassage<W> passage = passage_of<P, W>(start);
-        passage.init();
-        passage.target.init(a, Place(a));
+        DqPassage<P, W>{start}.init(a, Place(a));
     }
     publish_shared();
     cluster_sync();
     if (warp >= P::WARPS) {
         give_registers<P::GROUPS>();
         if (warp == P::WARPS)
-            copy_keys<W, Bias, HALF, PAIRS, MASKED>(a, start, rows);
+            copy_keys<W, HALF, PAIRS, MASKED>(a, start, rows);
         else if (warp == P::WARPS + 1 && (threadIdx.x & 31) == 0)
-            copy_queries<W, Bias, HALF, PAIRS, MASKED>(a, start, rows);
+            copy_queries<W, HALF, PAIRS, MASKED>(a, start, rows);
         return;
     }
     take_registers<P::GROUPS>();
-    work<W, Bias, HALF, PAIRS, MASKED>(a, start, rows);
+    work<W, HALF, PAIRS, MASKED>(a, start, rows);
     cluster_sync(); /* the CTA behind may still tell this one that it has taken a row */
 }
 
-template <int W, class Bias, int HALF, bool PAIRS>
+template <int W, int HALF, bool PAIRS>
 cudaError_t start(const gg_ta_call &u, const TwopassQueries &a, int chunks)
 {
-    typedef Plan<W, Bias, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS> P;
     const auto kernel = u.keys == GG_TA_KEYS_ALL
-                            ? queries_kernel<W, Bias, HALF, PAIRS, false>
-                            : queries_kernel<W, Bias, HALF, PAIRS, true>;
+                            ? queries_kernel<W, HALF, PAIRS, false>
+                            : queries_kernel<W, HALF, PAIRS, true>;
     const dim3 grid((unsigned)((size_t)a.tiles * a.ranges * bias_planes_of(u)), chunks);
     return launch_cluster(kernel, grid, P::THREADS, P::SHARED, a.ranges,
                           (cudaStream_t)u.stream, a);
-}
-
-template <int W, int HALF, bool PAIRS>
-cudaError_t by_bias(const gg_ta_call &u, const TwopassQueries &a, int chunks)
-{
-    return u.bias_f32 ? start<W, float, HALF, PAIRS>(u, a, chunks)
-                      : start<W, uint16_t, HALF, PAIRS>(u, a, chunks);
 }
 
 template <int W, bool PAIRS>
 cudaError_t by_half(const gg_ta_call &u, const TwopassQueries &a, const TwopassTiles &t)
 {
     switch (t.half) {
-    case 192: return by_bias<W, 192, PAIRS>(u, a, t.chunks);
-    case 160: return by_bias<W, 160, PAIRS>(u, a, t.chunks);
-    default: return by_bias<W, 128, PAIRS>(u, a, t.chunks);
+    case 192: return start<W, 192, PAIRS>(u, a, t.chunks);
+    case 160: return start<W, 160, PAIRS>(u, a, t.chunks);
+    default: return start<W, 128, PAIRS>(u, a, t.chunks);
     }
 }
 
@@ -409,7 +418,7 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys, a.ranges = t.ranges;
     a.chunk_rows = t.chunk_rows;
-    a.sc = u.sc;
+    a.sc = u.sc, a.c1 = u.c1;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W, 64));

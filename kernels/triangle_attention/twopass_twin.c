@@ -13,6 +13,7 @@
 #include "kernels/arithmetic/threads.h"
 #include "kernels/registry.h"
 #include "kernels/triangle_attention/limits.h"
+#include "kernels/triangle_attention/twopass_row.h"
 
 enum { ALIGN = 64 };
 
@@ -57,11 +58,12 @@ static size_t layout(gg_ta_pair_scratch *s, char *memory, const gg_ta_call *call
         *tiles[i] = take_decoded(&a, GG_TA_TILE, GG_TA_TILE);
     }
     s->ones = take_decoded(&a, GG_TA_TILE, GG_LANES);
+    s->taken = take_decoded(&a, GG_TA_TILE, GG_TC_TERMS);
+    s->takers = take_decoded(&a, GG_TC_TERMS, GG_TA_TILE);
     s->sums = take_floats(&a, GG_TA_TILE * GG_LANES);
     s->valid = take(&a, s->Np, sizeof(uint32_t));
     s->s = take_floats(&a, GG_TA_TILE * GG_TA_TILE);
     s->dp = take_floats(&a, GG_TA_TILE * GG_TA_TILE);
-    s->bias = take_floats(&a, GG_TA_TILE);
     s->acc = take_floats(&a, rows * s->Dp);
     s->dvT = take_floats(&a, s->Dp * GG_TA_TILE);
     s->dkT = take_floats(&a, s->Dp * GG_TA_TILE);
@@ -93,22 +95,59 @@ void gg_ta_pair_chain(const gg_ta_pair_twin *twin, float *c, size_t ldc,
     }
 }
 
-void gg_ta_pair_bias(const gg_ta_call *call, float *bias, int b, int h, size_t i,
+/* bias at a flat index of [B][H][N][N] */
+static float bias_at(const gg_ta_call *call, size_t at)
+{
+    return call->bias_f32 ? ((const float *)call->bias)[at]
+                          : gg_bf16_to_float(((const uint16_t *)call->bias)[at]);
+}
+
+void gg_ta_pair_bias(const gg_ta_pair_twin *twin, float *x, int b, int h, size_t i,
                      size_t first, size_t count)
 {
+    const gg_ta_call *call = &twin->call;
     size_t N = (size_t)call->N, bh = (size_t)b * (size_t)call->H + (size_t)h;
     size_t row = (bh * N + i) * N + first, inside = gg_ta_pair_min(count, N - first);
-    const float *wide = call->bias_f32 ? (const float *)call->bias + row : NULL;
-    const uint16_t *narrow = call->bias_f32 ? NULL : (const uint16_t *)call->bias + row;
+    float lowered = twin->lowered[bh * N + i];
     for (size_t j = 0; j < inside; j++)
-        bias[j] = wide ? wide[j] : gg_bf16_to_float(narrow[j]);
-    for (size_t j = inside; j < count; j++) bias[j] = 0;
+        x[j] = (bias_at(call, row + j) - lowered) * call->root;
+    for (size_t j = inside; j < count; j++) x[j] = 0;
+}
+
+/* One (b, h): for each query its largest finite bias among keys that any row of b has. */
+static void lower_head(void *context, int64_t index, int worker)
+{
+    const gg_ta_pair_twin *twin = context;
+    const gg_ta_call *c = &twin->call;
+    gg_ta_pair_scratch s;
+    size_t N = (size_t)c->N, bh = (size_t)index;
+    int b = (int)(index / c->H);
+    layout(&s, twin->workers + (size_t)worker * twin->worker_bytes, c);
+    float *any = s.y; /* [Np], a key that any row has: 1, else 0 */
+    for (size_t j = 0; j < N; j++) any[j] = 0;
+    for (int r = 0; r < c->R; r++) {
+        gg_ta_pair_load_valid(twin, &s, b, r);
+        for (size_t j = 0; j < N; j++) any[j] = s.valid[j] ? 1 : any[j];
+    }
+    for (size_t i = 0; i < N; i++) {
+        float top = -INFINITY;
+        for (size_t j = 0; j < N; j++) {
+            float x = bias_at(c, (bh * N + i) * N + j);
+            if (any[j] != 0 && x < INFINITY && x > top) top = x;
+        }
+        twin->lowered[bh * N + i] = gg_ta_twopass_lowered(top);
+    }
+}
+
+void gg_ta_pair_mask(float *x, const uint32_t *valid, size_t n)
+{
+    for (size_t j = 0; j < n; j++) x[j] = valid[j] ? x[j] : -INFINITY;
 }
 
 void gg_ta_pair_weights(const gg_ta_pair_twin *twin, const gg_ta_pair_scratch *s, float *x,
                         float nm, size_t n)
 {
-    for (size_t j = 0; j < n; j++) x[j] = fmaf(x[j], GG_TA_TWOPASS_LOG2E, nm);
+    for (size_t j = 0; j < n; j++) x[j] = fmaf(x[j], twin->call.c1, nm);
     twin->lanes->weights(x, x, s->all, 0, n);
 }
 
@@ -141,7 +180,7 @@ static size_t workspace_bytes(const gg_call *call)
     gg_ta_unpack(call, &c);
     size_t square = (size_t)c.N * (size_t)c.N, heads = (size_t)c.B * (size_t)c.H;
     return ALIGN + (size_t)c.threads * layout(&scratch, NULL, &c) +
-           heads * (size_t)chunk_count(&c) * square * sizeof(float);
+           heads * ((size_t)c.N + (size_t)chunk_count(&c) * square) * sizeof(float);
 }
 
 static void prepare(gg_ta_pair_twin *twin, const gg_call *call, int pairs, int wide)
@@ -157,7 +196,10 @@ static void prepare(gg_ta_pair_twin *twin, const gg_call *call, int pairs, int w
     start += (ALIGN - (uintptr_t)start % ALIGN) % ALIGN;
     twin->workers = start;
     start += (size_t)twin->call.threads * twin->worker_bytes;
-    twin->slabs = (float *)(void *)start;
+    twin->lowered = (float *)(void *)start;
+    twin->slabs = twin->lowered + (size_t)twin->call.B * (size_t)twin->call.H *
+                                      (size_t)twin->call.N;
+    gg_threads_run((int64_t)twin->call.B * twin->call.H, twin->call.threads, lower_head, twin);
 }
 
 static void take_scratch(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int worker)
@@ -169,6 +211,9 @@ static void take_scratch(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int
     for (int i = 0; i < GG_LANES; i++) one[i] = 0x3f80;
     for (size_t i = 0; i < GG_TA_TILE * GG_LANES; i += GG_LANES)
         twin->lanes->decode(s->ones.value + i, s->ones.exponent + i, one, GG_LANES);
+    for (size_t i = 0; i < GG_TA_SHIFT_PIECES * GG_TA_TILE; i += GG_LANES)
+        twin->lanes->decode(s->takers.value + i, s->takers.exponent + i, one, GG_LANES);
+    gg_ta_pair_clear_rows(&s->takers, GG_TA_SHIFT_PIECES, GG_TC_TERMS, GG_TA_TILE);
 }
 
 static void forward_one(void *context, int64_t index, int worker)

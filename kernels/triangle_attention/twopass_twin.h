@@ -18,8 +18,9 @@ typedef struct gg_ta_pair_scratch {
     gg_decoded qT, kT, vT, doutT;    /* [Dp][Np] */
     gg_decoded p, p_low, ds, ds_low; /* [64][64], P and dS rounded, and what that lost */
     gg_decoded ones;                 /* [64][16] */
+    gg_decoded taken, takers;        /* [64][16] row pieces of a query tile; [16][64] their ones */
     float *s, *dp;                   /* [64][64] */
-    float *bias, *line;              /* [64] of one query */
+    float *line;                     /* [64] of one query */
     float *sums;                     /* [64][16], row sums of a tile; all columns equal */
     float *acc;                      /* [Np][Dp], dq; forward: O of one query tile */
     float *first, *half; /* [Np][Dp], dq of the first half; of the one at hand */
@@ -35,7 +36,8 @@ typedef struct gg_ta_pair_twin {
     int pairs;
     char *workers; /* memory of each worker */
     size_t worker_bytes;
-    float *slabs; /* [B][H][chunks][N][N] */
+    float *lowered; /* [B][H][N]: by what the bias of a query is lowered */
+    float *slabs;   /* [B][H][chunks][N][N] */
 } gg_ta_pair_twin;
 
 static inline size_t gg_ta_pair_pad(size_t n)
@@ -74,10 +76,13 @@ void gg_ta_pair_backward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *scratc
 void gg_ta_pair_chain(const gg_ta_pair_twin *twin, float *c, size_t ldc,
                       const gg_decoded *high, const gg_decoded *low, const gg_decoded *b,
                       size_t rows, size_t columns, size_t steps);
-/* bias_ij of query i as it is, for `count` keys from `first`; zero beyond N. */
-void gg_ta_pair_bias(const gg_ta_call *call, float *bias, int b, int h, size_t i,
+/* x = mul(sub(bias_ij, lowered_i), sqrt(D)) of query i, for `count` keys from `first`; zero
+ * beyond N. */
+void gg_ta_pair_bias(const gg_ta_pair_twin *twin, float *x, int b, int h, size_t i,
                      size_t first, size_t count);
-/* x = ex2(fma(u, LOG2E, nm)) */
+/* x = -infinity at an invalid key */
+void gg_ta_pair_mask(float *x, const uint32_t *valid, size_t n);
+/* x = ex2(fma(x, c1, nm)) */
 void gg_ta_pair_weights(const gg_ta_pair_twin *twin, const gg_ta_pair_scratch *scratch,
                         float *x, float nm, size_t n);
 /* Row i of `high` = bf(x), of `low` = bf(sub(x, high)), the latter only with pairs. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "kernels/arithmetic/bf16.h"
-#include "kernels/arithmetic/log2.h"
 #include "kernels/arithmetic/tensor_core.h"
+#include "kernels/triangle_attention/twopass_row.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
 /* delta_i: chains of fma(dout_d, y_d, .) over eight d each, added in ascending order. */
@@ -55,26 +55,35 @@ typedef struct tile {
     size_t width;         /* keys, padded */
 } tile;
 
-/* What the logits of a query are lowered by: by m with pairs, which keep inv apart, else by
- * the log-sum-exp. */
-static float shift(const gg_ta_pair_twin *twin, size_t row)
+/* Row values of the tile's queries: the pieces that are taken off their scores in row i of
+ * s->taken, and -delta as its pieces have it in every dP of the tile. */
+static void take_rows(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t)
 {
-    float m = twin->saved.m[row], inv = twin->saved.inv[row];
-    if (twin->pairs) return -(m * GG_TA_TWOPASS_LOG2E);
-    return inv != 0 ? fmaf(-m, GG_TA_TWOPASS_LOG2E, gg_log2(inv)) : 0;
+    const gg_ta_call *c = &twin->call;
+    for (size_t i = 0; i < t->queries; i++) {
+        size_t row = t->offset + t->i0 + i, at = i * s->taken.stride;
+        uint16_t piece[GG_TC_TERMS] = {0};
+        gg_ta_row(twin->saved.m[row], twin->saved.inv[row], s->delta[t->i0 + i], c->rc1,
+                  c->rc1_low, piece);
+        float minus_delta = 0;
+        for (int x = GG_TA_SHIFT_PIECES; x < GG_TA_ROW_PIECES; x++) {
+            minus_delta += gg_ta_from_upper(piece[x]); /* exact, and so in the chain */
+            piece[x] = 0;
+        }
+        twin->lanes->decode(s->taken.value + at, s->taken.exponent + at, piece, GG_TC_TERMS);
+        for (size_t j = 0; j < t->width; j++) s->dp[i * GG_TA_TILE + j] = minus_delta;
+    }
 }
 
 /* S and dP to P and dS of query i, and dS to the slab. */
 static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
                      size_t i, float *slab)
 {
-    const gg_ta_call *c = &twin->call;
-    size_t row = t->offset + t->i0 + i, N = (size_t)c->N;
+    size_t N = (size_t)twin->call.N;
     float *p = s->s + i * GG_TA_TILE, *ds = s->dp + i * GG_TA_TILE;
-    gg_ta_pair_bias(c, s->bias, t->b, t->h, t->i0 + i, t->j0, t->width);
-    twin->lanes->logits(p, p, s->bias, s->valid + t->j0, c->sc, t->width);
-    gg_ta_pair_weights(twin, s, p, shift(twin, row), t->width);
-    for (size_t j = 0; twin->pairs && j < t->width; j++) p[j] *= twin->saved.inv[row];
+    gg_ta_pair_mask(p, s->valid + t->j0, t->width);
+    for (size_t j = 0; j < t->width; j++) p[j] *= twin->call.c1;
+    twin->lanes->weights(p, p, s->all, 0, t->width);
     for (size_t j = 0; j < t->width; j++) ds[j] = s->valid[t->j0 + j] ? ds[j] * p[j] : 0;
     gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, p, t->width);
     gg_ta_pair_round(twin, s, &s->ds, &s->ds_low, i, ds, t->width);
@@ -92,11 +101,12 @@ static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const 
     gg_decoded kT = gg_ta_pair_part(&s->kT, 0, t->j0),
                vT = gg_ta_pair_part(&s->vT, 0, t->j0);
     gg_decoded *const operands[] = {&s->p, &s->ds, &s->p_low, &s->ds_low};
-    memset(s->s, 0, t->queries * GG_TA_TILE * sizeof *s->s);
-    for (size_t i = 0; i < t->queries; i++) /* dP less delta comes out of the chain */
-        for (size_t j = 0; j < t->width; j++)
-            s->dp[i * GG_TA_TILE + j] = -s->delta[t->i0 + i];
+    take_rows(twin, s, t);
+    for (size_t i = 0; i < t->queries; i++)
+        gg_ta_pair_bias(twin, s->s + i * GG_TA_TILE, t->b, t->h, t->i0 + i, t->j0,
+                        t->width);
     lanes->chain(s->s, GG_TA_TILE, &q, &kT, t->queries, t->width, steps);
+    lanes->chain(s->s, GG_TA_TILE, &s->taken, &s->takers, t->queries, t->width, 1);
     lanes->chain(s->dp, GG_TA_TILE, &dout, &vT, t->queries, t->width, steps);
     for (size_t i = 0; i < t->queries; i++) form_row(twin, s, t, i, slab);
     for (int i = 0; i < 4; i++)

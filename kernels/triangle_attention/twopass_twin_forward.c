@@ -15,18 +15,19 @@ typedef struct online {
 } online;
 
 /* max.f32 over a row: NaN loses against a number. */
-static float largest(const float *u, size_t n)
+static float largest(const float *t, size_t n)
 {
     float top = -INFINITY;
-    for (size_t j = 0; j < n; j++) top = u[j] > top ? u[j] : top;
+    for (size_t j = 0; j < n; j++) top = t[j] > top ? t[j] : top;
     return top;
 }
 
-static void raise_maximum(gg_ta_pair_scratch *s, online *state, size_t i, float top)
+static void raise_maximum(const gg_ta_call *c, gg_ta_pair_scratch *s, online *state,
+                          size_t i, float top)
 {
     float m = state->m[i];
-    if (!(top > m + GG_TA_TWOPASS_GROWTH)) return;
-    float f = gg_ex2(fmaf(m, GG_TA_TWOPASS_LOG2E, -(top * GG_TA_TWOPASS_LOG2E)));
+    if (!(top > m + GG_TA_TWOPASS_GROWTH * c->root)) return;
+    float f = gg_ex2(fmaf(m, c->c1, -(top * c->c1)));
     state->m[i] = top;
     state->l[i] *= f;
     for (size_t d = 0; d < s->Dp; d++) s->acc[i * s->Dp + d] *= f;
@@ -36,11 +37,11 @@ static void raise_maximum(gg_ta_pair_scratch *s, online *state, size_t i, float 
 static void add_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online *state,
                      size_t i, size_t first, size_t width)
 {
-    float *u = s->s + i * GG_TA_TILE;
-    twin->lanes->logits(u, u, s->bias, s->valid + first, twin->call.sc, width);
-    raise_maximum(s, state, i, largest(u, width));
-    gg_ta_pair_weights(twin, s, u, -(state->m[i] * GG_TA_TWOPASS_LOG2E), width);
-    gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, u, width);
+    float *t = s->s + i * GG_TA_TILE;
+    gg_ta_pair_mask(t, s->valid + first, width);
+    raise_maximum(&twin->call, s, state, i, largest(t, width));
+    gg_ta_pair_weights(twin, s, t, -(state->m[i] * twin->call.c1), width);
+    gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, t, width);
 }
 
 static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const online *state,
@@ -85,13 +86,11 @@ void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int 
             gg_decoded k = gg_ta_pair_part(&s->kT, 0, j0),
                        v = gg_ta_pair_part(&s->v, j0, 0);
             if (!gg_ta_pair_is_live(s, j0, width)) continue;
-            memset(s->s, 0, GG_TA_TILE * GG_TA_TILE * sizeof *s->s);
+            for (size_t i = 0; i < queries; i++)
+                gg_ta_pair_bias(twin, s->s + i * GG_TA_TILE, b, h, i0 + i, j0, width);
             twin->lanes->chain(s->s, GG_TA_TILE, &q, &k, queries, width,
                                s->Dp / GG_TC_TERMS);
-            for (size_t i = 0; i < queries; i++) {
-                gg_ta_pair_bias(c, s->bias, b, h, i0 + i, j0, width);
-                add_tile(twin, s, &state, i, j0, width);
-            }
+            for (size_t i = 0; i < queries; i++) add_tile(twin, s, &state, i, j0, width);
             gg_ta_pair_chain(twin, s->acc, s->Dp, &s->p, twin->pairs ? &s->p_low : NULL, &v,
                              queries, s->Dp, width / GG_TC_TERMS);
             memset(s->sums, 0, GG_TA_TILE * GG_LANES * sizeof *s->sums);

@@ -149,6 +149,24 @@ __device__ __forceinline__ uint64_t tile_descriptor(uint32_t start)
     return y;
 }
 
+/* Low word and descriptor of [rows][8] BF16, 16 bytes a row, not swizzled: a step's first eight
+ * k. LEADING bytes on lie the other eight: 0, the same again. With ALIKE all rows are the
+ * first eight. (In a cluster the address has the CTA's rank in its upper bits.) */
+template <int LEADING>
+__device__ __forceinline__ uint32_t plain_start(uint32_t address)
+{
+    return (address >> 4 & 0x3fffu) | (uint32_t)(LEADING >> 4) << 16;
+}
+
+template <bool ALIKE>
+__device__ __forceinline__ uint64_t plain_descriptor(uint32_t start)
+{
+    constexpr uint32_t high = ALIKE ? 0 : 128 >> 4;
+    uint64_t y;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(y) : "r"(start), "r"(high));
+    return y;
+}
+
 /* Registers of the warpgroups that compute and of the one that copies, in eights and together
  * no more than the CTA starts with, which is what 65536 leave each thread, rounded down to an
  * eight: with 2, 3 and 4 of the former 240, 160 and 112, and 24, 32 and 32 for the latter. */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `twopass` and `split` take off each score and each dP of a query, as BF16 numbers that
+ * the tensor cores add: one function for host and device (README.md, "Backward"). */
+#ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_ROW_H
+#define KERNELS_TRIANGLE_ATTENTION_TWOPASS_ROW_H
+
+#include "kernels/arithmetic/log2.h"
+
+enum {
+    GG_TA_SHIFT_PIECES = 5, /* of -log-sum-exp in units of scores: 40 bits */
+    GG_TA_DELTA_PIECES = 3, /* of -delta: all 24 bits */
+    GG_TA_ROW_PIECES = 8    /* both, in this order: 16 bytes a query */
+};
+
+/* The upper half of an FP32 number, which is a BF16 number; of what has none, NaN or
+ * infinity, its BF16 form. */
+static GG_BOTH_SIDES uint16_t gg_ta_upper(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? 0x7fff : (uint16_t)(bits >> 16);
+}
+
+static GG_BOTH_SIDES float gg_ta_from_upper(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float y;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+/* x as the sum of `count` BF16 numbers, each the upper half of what is left: exact with three
+ * unless the last lies below 2^-133. NaN and infinity are the first one alone. */
+static GG_BOTH_SIDES void gg_ta_cut(float x, int count, uint16_t *piece)
+{
+    float finite = x - x == 0 ? 1.0f : 0.0f;
+    for (int i = 0; i < count; i++) {
+        piece[i] = i == 0 || finite != 0 ? gg_ta_upper(x) : (uint16_t)0;
+        x -= gg_ta_from_upper(piece[i]); /* exact */
+    }
+}
+
+/* sum = a + b, rounded, and what that lost, exactly (Knuth). */
+static GG_BOTH_SIDES float gg_ta_lost(float a, float b, float sum)
+{
+    float part = sum - a;
+    return (a - (sum - part)) + (b - part);
+}
+
+/* -(m - log2(inv) / c1) and -delta of a query with the maximum m (in units of scores) and the
+ * inverse row sum inv, 0 without a valid key. rc1, rc1_low: 1 / c1 and what its rounding
+ * lost. */
+static GG_BOTH_SIDES void gg_ta_row(float m, float inv, float delta, float rc1, float rc1_low,
+                                    uint16_t *piece)
+{
+    gg_log2_parts log = gg_log2(inv);
+    float whole = log.whole * rc1;
+    float low = fmaf(log.whole, rc1, -whole) + fmaf(log.whole, rc1_low, log.fraction * rc1);
+    float sum = whole - m, rest = gg_ta_lost(-m, whole, sum) + low;
+    float high = sum + rest;
+    gg_ta_cut(inv == 0 ? 0 : high, 3, piece);
+    low = gg_ta_lost(sum, rest, high);
+    gg_ta_cut(inv == 0 || !(low - low == 0) ? 0 : low, 2, piece + 3);
+    gg_ta_cut(-delta, GG_TA_DELTA_PIECES, piece + GG_TA_SHIFT_PIECES);
+}
+
+#endif
