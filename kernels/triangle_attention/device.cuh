@@ -114,7 +114,7 @@ __device__ __forceinline__ void wait_copies()
     asm volatile("cp.async.wait_all;" : : : "memory");
 }
 
-/* The dynamic shared memory of the CTA. */
+/* The dynamic shared memory of the CTA, at a multiple of every swizzle. */
 __device__ __forceinline__ unsigned char *shared_memory()
 {
     extern __shared__ __align__(1024) unsigned char gg_shared[];

@@ -4,9 +4,9 @@
  *
  *   bias tiles   FP32, 64 x 32 in accumulator order: [piece][thread of a warpgroup][4], so
  *                that a thread's loads are what the product of q and k is added to, a warp's
- *                meet no bank twice, and one bulk copy brings a tile. Lowered,
- *                times sqrt(D); -infinity where query or key lie beyond N, so that tails cost nothing in
- *                the kernels. Padded to what a CTA reads.
+ *                meet no bank twice, and one bulk copy brings a tile. Lowered, times sqrt(D);
+ *                -infinity where query or key lie beyond N, so that tails cost nothing in the
+ *                kernels. Padded to what a CTA reads.
  *   row values   [B R H][query tiles][64][8] BF16: what is taken off the scores and dP of a
  *                query in pieces (twopass_row.h); 0 beyond N.
  *   words        [B R][word_stride] of 64 bits: the valid keys of each key tile of a row, up

@@ -14,7 +14,7 @@ enum {
     /* Of the words of a row (twopass.cuh). */
     ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 4) * 8, /* without those by range */
     ROW_VALUES = GG_TA_TILE * 16,    /* bytes of the row values of 64 queries */
-    ALIGNMENT = 512,                 /* a 64-byte swizzle repeats after 512 bytes */
+    ALIGNMENT = 512,                 /* of a tile: a 64-byte swizzle repeats after 512 bytes */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
 };
 
@@ -53,8 +53,8 @@ __device__ __forceinline__ TileSource tile_source(bool whole, bool part)
     return whole ? TileSource::ALL : part ? TileSource::PART : TileSource::NONE;
 }
 
-/* Start of the dynamic shared memory as a 32-bit shared address: as a generic pointer it would
- * turn every load into a generic one. */
+/* Start of the dynamic shared memory, aligned (device.cuh), as a 32-bit shared address: as a
+ * generic pointer it would turn every load into a generic one. */
 __device__ __forceinline__ uint32_t shared_start()
 {
     return shared_address(shared_memory());

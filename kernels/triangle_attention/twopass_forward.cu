@@ -15,8 +15,7 @@
  * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. As a
  * shared operand q takes none; in registers it would take 16 and ptxas would serialise.
  * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
- * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 40 KB (BF16) or 56 KB
- * (FP32) a stage at W = 32. */
+ * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32. */
 #include "kernels/triangle_attention/twopass_forward_copy.cuh"
 
 namespace {

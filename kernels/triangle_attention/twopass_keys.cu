@@ -7,16 +7,16 @@
  * copies. Rows of the accumulators are keys: S^T = k q^T
  * and dP^T = v dout^T come out as the A operands that dv = P^T dout and dk = dS^T q need.
  * With four warpgroups at hand the steps of one hide the waits of another without
- * pipelining in the source; what a step reads from shared memory is asked for behind its
- * product.
+ * pipelining in the source.
  *
  * A product of an invalid key stays in that key's own row of dk and dv, which is stored as
  * zero, so the inner loop knows no mask.
  *
  * Registers of a computing thread, W = 32: k and v 16, dk and dv 32, S and dP 32, operands
- * 16 (32 with pairs), bias and row values 16: at most 112, with the loads not all at a
- * time. Shared memory: four stages of q and dout of two rows (64 x W each), the bias of 128
- * keys x 64 queries and row values: 33 KB (BF16 bias) or 49 KB (FP32) a stage at W = 32. */
+ * 16 (32 with pairs): at most 112, because scores become operands piece by piece. The bias
+ * that scores start from is loaded into them under the products of the step before.
+ * Shared memory: four stages of q and dout of two rows (64 x W each), the bias of 128 keys x
+ * 64 queries and row values: 50 KB a stage at W = 32. */
 #include "kernels/triangle_attention/twopass_device.cuh"
 
 namespace {
@@ -152,8 +152,9 @@ struct Block {
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
             wgmma<0>(s, k[x], tile_descriptor<W>(q + 2 * x), 1);
-        wgmma_shared(s, plain_descriptor<true>(ones), plain_descriptor<false>(values), 1);
-        wgmma_shared(ds, plain_descriptor<true>(ones + DELTA_ONES / 16), plain_descriptor<false>(values), 0);
+        const uint64_t taken = plain_descriptor<false>(values);
+        wgmma_shared(s, plain_descriptor<true>(ones), taken, 1);
+        wgmma_shared(ds, plain_descriptor<true>(ones + DELTA_ONES / 16), taken, 0);
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
             wgmma<0>(ds, v[x], tile_descriptor<W>(dout + 2 * x), 1);

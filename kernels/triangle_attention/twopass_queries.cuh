@@ -9,16 +9,16 @@
  * of the next and add dS k of the one before.
  *
  * The CTAs of a query tile's ranges form a cluster: dq of a row passes from one to the next
- * through shared memory, each adding its part, and the last stores it. Keys are dealt out in
- * steps of 32 over all warpgroups of the cluster, so that a row of few keys costs all of
- * them the same.
+ * through shared memory, each adding its part, and the last stores it
+ * (twopass_queries_finish.cuh). Keys are dealt out in steps of 32 over all warpgroups of the
+ * cluster, so that a row of few keys costs all of them the same.
  *
- * Registers of a computing thread, W = 32, HALF = 192: dbias 96, S and dP of two steps 64,
- * dq 16, operands 16 (32 with pairs), row values 4, the next step's bias 8 (16 if FP32, none
- * with pairs): 204 or 212 of 240. q and dout as shared operands save 16.
- * Shared memory, W = 32, HALF = 192: the bias of the CTA (48 KB BF16, 96 KB FP32); two or
- * three stages of one row's k and v (48 KB), two of its q, dout and row values (8.5 KB); 16
- * KB for dq between the warpgroups and from the CTA before. */
+ * Registers of a computing thread, W = 32, HALF = 192: dbias 96, S and dP of two steps 64, q
+ * and dout 16, row values 4, dq 16, operands 16: 212 of 240. With pairs operands take 32, and q
+ * and dout are read where they lie.
+ * Shared memory, W = 32, HALF = 192: the bias of the CTA (96 KB); three stages of k and v of
+ * half a row (24 KB; with pairs four of a third), one or two of a row's q, dout and row values
+ * (9 KB); 48 KB for dq on its way. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 
