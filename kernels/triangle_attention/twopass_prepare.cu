@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
     const size_t head = blockIdx.x / (unsigned)a.row_tiles;
     const Bias *bias = static_cast<const Bias *>(a.bias) + (head * a.N + 64 * queries) * a.N;
     const uint64_t *alive = a.alive ? a.alive + head / a.H * a.tiles : nullptr;
-    const bool aligned = a.N % PIECE == 0;
+    const bool aligned = a.N % PIECE == 0 && reinterpret_cast<uintptr_t>(a.bias) % 16 == 0;
     const int inside = a.N - 64 * queries; /* queries inside N */
     for (int i = (int)threadIdx.x / 32; i < min(64, inside); i += THREADS / 32) {
         float top = -INFINITY; /* the largest finite one */
