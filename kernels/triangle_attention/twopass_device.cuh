@@ -61,13 +61,6 @@ __device__ __forceinline__ uint32_t shared_start()
 }
 
 /* Loads stay behind the barrier waits because both are volatile. */
-__device__ __forceinline__ float load_shared(uint32_t address)
-{
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
-    return x;
-}
-
 __device__ __forceinline__ uint32_t load_shared_word(uint32_t address)
 {
     uint32_t x;
@@ -82,27 +75,12 @@ __device__ __forceinline__ uint32_t load_shared_uniform(uint32_t address)
     return __shfl_sync(0xffffffffu, load_shared_word(address), 0);
 }
 
-__device__ __forceinline__ float2 load_shared2(uint32_t address)
-{
-    float2 x;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address));
-    return x;
-}
-
+/* ld.volatile: equal loads would be merged, and the value copied register by register. */
 __device__ __forceinline__ float4 load_shared4(uint32_t address)
 {
     float4 x;
     asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                 : "r"(address));
-    return x;
-}
-
-__device__ __forceinline__ uint4 load_shared_words(uint32_t address)
-{
-    uint4 x;
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                  : "r"(address));
     return x;
 }

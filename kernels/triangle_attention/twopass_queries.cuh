@@ -167,12 +167,12 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
     const int row = rows.begin(a);
     int previous = 0, one_before = 0; /* the row before this one, and the one before that */
-    uint32_t done = 0;             /* rows of which all steps have begun: the number of this */
+    uint32_t done = 0; /* rows of which all steps have begun: the number of this one */
     /* The ring of row stages, at row number n. */
     const auto row_stage = [&](uint32_t n) -> Ring<P::ROWS> {
         return {start + P::ROW_BARRIERS, (int)(n % P::ROWS), n / P::ROWS & 1};
     };
-    uint32_t last_keys = all_keys; /* k of the last step of the stage before */
+    uint32_t last_keys = all_keys;    /* k of the last step of the stage before */
     /* Step u of row r; the last one starts on the next row and returns its number. One piece
      * from fence to wait in either case: chosen between inside, descriptors would not stay
      * uniform and ptxas would serialise. */
