@@ -85,9 +85,10 @@ __device__ __forceinline__ float4 load_shared4(uint32_t address)
     return x;
 }
 
-/* What N accumulators of a thread start from: its part of a bias tile, or of two. */
+/* N accumulators of a thread from [N / 4][128 threads][4]: its part of a bias tile, or of two,
+ * which scores start from; or of dq. */
 template <int N>
-__device__ __forceinline__ void load_bias(float (&s)[N], uint32_t address)
+__device__ __forceinline__ void load_accumulators(float (&s)[N], uint32_t address)
 {
 #pragma unroll
     for (int n = 0; n < N / 4; n++) {

@@ -39,7 +39,7 @@ struct Block {
     /* The scores start from the bias. */
     __device__ __forceinline__ void take_bias(uint32_t bias)
     {
-        load_bias(s, bias);
+        load_accumulators(s, bias);
     }
 
     __device__ __forceinline__ void multiply_keys(uint32_t q, uint32_t k)

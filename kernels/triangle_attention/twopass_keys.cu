@@ -178,12 +178,12 @@ struct Block {
         multiply_rows<W, PAIRS, 2>(dk, ds_high, ds_low, q, 1);
         wgmma_commit();
         if (!PAIRS) /* asked for before the wait, if there are registers */
-            load_bias(s, then);
+            load_accumulators(s, then);
         wgmma_wait();
         settled(dv);
         settled(dk);
         if (PAIRS)
-            load_bias(s, then);
+            load_accumulators(s, then);
     }
 
     /* key0: the block's first key; word: its valid keys. */
@@ -228,7 +228,7 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Pi
     const uint32_t queries = tile_start(start + 2 * row * P::TILE);
     if (!dead(a, p)) {
         barrier_wait(ring.full(), ring.parity);
-        load_bias(keys.s, bias + ring.stage * P::STAGE);
+        load_accumulators(keys.s, bias + ring.stage * P::STAGE);
         for (int t = 0; t < a.tiles; t++) {
             const int at = ring.stage * P::STAGE;
             const uint32_t q = queries + at / 16, second = 32 * W * 2 / 16;

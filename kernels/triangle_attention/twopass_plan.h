@@ -73,7 +73,7 @@ static inline float gg_ta_twopass_lowered(float top)
     return top < -GG_TA_TWOPASS_BIAS_LOWERED ? -GG_TA_TWOPASS_BIAS_LOWERED : top;
 }
 
-/* A running maximum starts here: below every logit that counts, and finite times LOG2E. */
+/* A running maximum starts here: below every T that counts, and finite times c1. */
 #define GG_TA_TWOPASS_BOTTOM (-1e38f)
 /* It moves only when a tile exceeds it by more than this times sqrt(D): 8 in units of log 2. */
 #define GG_TA_TWOPASS_GROWTH 5.5f

@@ -42,7 +42,7 @@ struct Worker {
     static constexpr int BIAS_STEP = 2 * BIAS_TILE;
     __device__ __forceinline__ void take_bias(int c, uint32_t bias)
     {
-        load_bias(s[c], bias);
+        load_accumulators(s[c], bias);
     }
 
     /* From a stage of q and dout, and this thread's row values. */

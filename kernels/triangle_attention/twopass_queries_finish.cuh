@@ -87,11 +87,7 @@ struct DqPassage {
         const int g = group(), range = (int)cluster_rank();
         const uint32_t parity = n >> 1 & 1;
         const uint32_t passed = start + Plan::PASSED + g * Plan::HANDED + 16 * (threadIdx.x & 127);
-#pragma unroll
-        for (int i = 0; i < W / 8; i++) {
-            const float4 x = load_shared4(part(2 * g) + 2048 * i);
-            dq[4 * i] = x.x, dq[4 * i + 1] = x.y, dq[4 * i + 2] = x.z, dq[4 * i + 3] = x.w;
-        }
+        load_accumulators(dq, part(2 * g));
         barrier_wait(laid(g ^ 1), parity);
         add(dq, part(2 * (g ^ 1) + 1));
         release_stage(read(g ^ 1));
