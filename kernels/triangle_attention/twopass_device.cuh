@@ -75,6 +75,14 @@ __device__ __forceinline__ uint32_t load_shared_uniform(uint32_t address)
     return __shfl_sync(0xffffffffu, load_shared_word(address), 0);
 }
 
+/* A condition that is the same in all threads of the warp, made known by a vote: unlike one on a
+ * loaded word it leaves what hangs on it, such as descriptors, in uniform registers. */
+template <bool ASKED>
+__device__ __forceinline__ bool uniform(bool x)
+{
+    return ASKED ? __any_sync(0xffffffffu, x) : x;
+}
+
 /* ld.volatile: equal loads would be merged, and the value copied register by register. */
 __device__ __forceinline__ float4 load_shared4(uint32_t address)
 {

@@ -181,6 +181,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         constexpr bool last = decltype(is_last)::value;
         constexpr int at = u % P::PAGE; /* within the stage */
         constexpr bool turns_page = last || at == P::PAGE - 1;
+        if (EXITS && at == 0 && u > 0) /* known as uniform again, behind an exit */
+            ring.stage = __shfl_sync(0xffffffffu, ring.stage, 0);
         const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
         Ring<P::STAGES> ahead = ring;
         int next = r + 1;
@@ -189,7 +191,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             word = load_shared_uniform(words + (done & 1) * P::WORDS + 8 * u + 4 * group);
         if (MASKED && last)
             next = (int)load_shared_uniform(words + (done & 1) * P::WORDS + P::LIVE + 8);
-        const bool more = turns_page && (!last || next < rows.end(a));
+        const bool more = turns_page && (!last || uniform<MASKED>(next < rows.end(a)));
         const Ring<P::ROWS> queries = row_stage(done + (last && more ? 1 : 0));
         if (more) {
             ahead.advance();
@@ -221,7 +223,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         constexpr bool turns = MASKED && STEPS % 2 != 0 && u == STEPS - 1;
         /* The vote, and the bias taken inside: or the compiler takes the branch for a divergent
          * one, and serialises. */
-        if (!MASKED || __any_sync(0xffffffffu, word != 0)) {
+        if (!MASKED || uniform<true>(word != 0)) {
             w.gradient(c, u, word, a.c1, high, low);
             if (!turns)
                 w.take_bias(c, then);
@@ -243,7 +245,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                 w.low[i] = low[i];
         }
         if (u == 2)
-            cut_schedule(r);
+            cut_schedule(MASKED ? (int)done : r); /* a uniform one */
         if (u == 0 && done > 0) {
             release_stage(ring.before().empty());
             if (!P::KEPT)
@@ -256,7 +258,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         if (last) {
             if (turns) {
                 w.turn_over();
-                cut_schedule(r);
+                cut_schedule(MASKED && !PAIRS ? (int)done : r);
                 w.take_bias(1, then);
             }
             one_before = previous;
@@ -273,13 +275,18 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const auto one_row = [&](auto parity, int r) {
         constexpr int PARITY = decltype(parity)::value;
         int next = 0, steps = STEPS;
-        if (EXITS)
+        if (EXITS) { /* known as uniform again, behind exits */
+            ring.stage = __shfl_sync(0xffffffffu, ring.stage, 0);
+            last_keys = __shfl_sync(0xffffffffu, last_keys, 0);
+            done = __shfl_sync(0xffffffffu, done, 0);
             steps = steps_of<STEPS, P::GRAIN>(
                 load_shared_uniform(words + (done & 1) * P::WORDS + P::LIVE), a.ranges);
+        }
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;
-            if (u == STEPS - 1 || (EXITS && u % P::GRAIN == P::GRAIN - 1 && u == steps - 1)) {
+            if (u == STEPS - 1
+                || (EXITS && u % P::GRAIN == P::GRAIN - 1 && uniform<true>(u == steps - 1))) {
                 next = one_step(place, std::true_type{}, r, steps);
                 return true;
             }
@@ -300,7 +307,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     };
 
     barrier_wait(start + P::READY, 0);
-    if (row < rows.end(a)) {
+    if (uniform<MASKED>(row < rows.end(a))) {
         barrier_wait(ring.full(), 0);
         barrier_wait(row_stage(0).full(), 0);
         w.take_bias(0, bias);
@@ -315,7 +322,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         settled(w.ds[0]);
         if (P::KEPT)
             release_stage(row_stage(0).empty());
-        for (int r = row; r < rows.end(a);) {
+        for (int r = row; uniform<MASKED>(r < rows.end(a));) {
             r = one_row(std::integral_constant<int, 0>{}, r);
             if (!MASKED && STEPS % 2 != 0 && r < rows.end(a))
                 r = one_row(std::integral_constant<int, 1>{}, r);

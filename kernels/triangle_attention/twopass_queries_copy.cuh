@@ -28,8 +28,8 @@ template <int W, int HALF, bool PAIRS>
 struct Plan {
     static constexpr int GROUPS = 2, WARPS = 4 * GROUPS, THREADS = 128 * GROUPS + 128;
     static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2;
-    /* A masked row may end after so many steps and every multiple, even for the halves' sake.
-     * With pairs there are no registers for more than one such exit. */
+    /* A masked row may end after so many steps and every multiple: an even number, for the
+     * halves' sake, and not after the first, because the bias of two steps is loaded ahead. */
     static constexpr int GRAIN = 2;
     static constexpr int PAGE = PAIRS ? 2 : (STEPS + 1) / 2; /* steps of a stage */
     static constexpr int SIDE = PAGE * TILE, STAGE = 2 * SIDE; /* their k and v */
