@@ -203,14 +203,6 @@ __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t 
                      : "memory");
 }
 
-/* lane mod 4. A volatile read: not kept in a register, as threadIdx.x would be. */
-__device__ __forceinline__ uint32_t lane_in_four()
-{
-    uint32_t lane;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane & 3;
-}
-
 /* Two neighbouring elements as FP32 or rounded to BF16; `at` is even. */
 __device__ __forceinline__ void store_two(void *to, size_t at, float x, float y, bool f32)
 {
@@ -231,12 +223,89 @@ __device__ __forceinline__ void cut_schedule(int number)
         asm volatile("nanosleep.u32 20;" : : : "memory");
 }
 
-/* One arrival of a warp that has read a stage. */
+/* A volatile read: neither it nor what follows from it is kept in registers through a loop, as
+ * with threadIdx.x. */
+__device__ __forceinline__ uint32_t lane_now()
+{
+    uint32_t lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
+__device__ __forceinline__ uint32_t lane_in_four()
+{
+    return lane_now() & 3;
+}
+
+/* One arrival of a warp that has read a stage. Elected: threadIdx would be read afresh, and
+ * waited for, each time. */
 __device__ __forceinline__ void release_stage(uint32_t empty)
 {
     __syncwarp();
-    if ((threadIdx.x & 31) == 0)
-        barrier_arrive(empty);
+    asm volatile("{\n.reg .pred p;\n"
+                 "elect.sync _|p, 0xffffffff;\n"
+                 "@p mbarrier.arrive.shared::cta.b64 _, [%0];\n}\n"
+                 :
+                 : "r"(empty)
+                 : "memory");
 }
+
+/* Eight rows of W BF16 columns on their way out of a warp: from accumulators, where a thread
+ * has two neighbours of every eighth column, to pieces of 16 bytes of a row, through
+ * ROWS_OUT<W> bytes of shared memory of the warp's own, at `buffer`, a multiple of 16. (A
+ * store of two columns a thread would touch eight lines of memory, of which it fills an
+ * eighth.) The buffer is swizzled, so that neither side meets a bank twice. */
+template <int W>
+constexpr int ROWS_OUT = 8 * W * 2;
+
+template <int W>
+__device__ __forceinline__ uint32_t piece_of_row(uint32_t buffer, uint32_t row, uint32_t piece)
+{
+    return buffer + row * (2 * W) + ((piece ^ (W == 32 ? row >> 1 & 3 : row >> 2 & 1)) << 4);
+}
+
+/* x[n]: columns 8 n + 2 (lane % 4) and the next of row lane / 4. A __syncwarp() lies between
+ * this and take_rows(), and between that and the next use of the buffer. */
+template <int W>
+__device__ __forceinline__ void lay_rows(uint32_t buffer, const uint32_t (&x)[W / 8])
+{
+    const uint32_t lane = lane_now();
+    const uint32_t to = piece_of_row<W>(buffer, lane & 7, lane >> 3 & (W / 8 - 1));
+    if constexpr (W == 32)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                     :
+                     : "r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+                     : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+                     :
+                     : "r"(to), "r"(x[0]), "r"(x[1])
+                     : "memory");
+}
+
+/* The row and the piece of it that a lane takes out; with W = 16 the upper half has none. */
+template <int W>
+struct RowPiece {
+    uint32_t row, piece;
+
+    __device__ __forceinline__ RowPiece()
+    {
+        const uint32_t lane = lane_now();
+        row = lane / (W / 8), piece = lane % (W / 8);
+    }
+    __device__ __forceinline__ uint4 take(uint32_t buffer) const
+    {
+        uint4 x;
+        asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                     : "r"(piece_of_row<W>(buffer, row & 7, piece)));
+        return x;
+    }
+    /* Is it in the first `count` rows and D columns? */
+    __device__ __forceinline__ bool inside(int count, int D) const
+    {
+        return row < 8 && (int)row < count && 8 * (int)piece < D;
+    }
+};
 
 #endif

@@ -66,12 +66,16 @@ struct Block {
         l[1] += sum[2];
     }
 
-    /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. */
+    /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. top:
+     * the largest scores of this thread. */
     __device__ __forceinline__ void raise(float top0, float top1, const Forward &a)
     {
+#pragma unroll
+        for (int lane = 1; lane <= 2; lane *= 2) {
+            top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
+            top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
+        }
         const bool up0 = top0 > m[0] + a.growth, up1 = top1 > m[1] + a.growth;
-        if (!__any_sync(0xffffffffu, up0 || up1))
-            return;
         const float f0 = up0 ? ex2(__fmaf_rn(m[0], a.c1, -(top0 * a.c1))) : 1.0f;
         const float f1 = up1 ? ex2(__fmaf_rn(m[1], a.c1, -(top1 * a.c1))) : 1.0f;
         m[0] = up0 ? top0 : m[0];
@@ -84,32 +88,31 @@ struct Block {
     }
 
     /* Scores to weights: the maxima, ex2, operands. */
-    __device__ __forceinline__ void soften(const Walk<MASKED, PAIRS> &walk, int t,
+    __device__ __forceinline__ void soften(const Walk<MASKED> &walk, int t,
                                            const Forward &a)
     {
+        if (MASKED && uniform<true>(walk.cut(t)))
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const uint32_t word = MASKED ? walk.mine(t, j) : ~0u;
-            if (!MASKED || word == ~0u)
-                continue;
-            const uint32_t kept = word >> (2 * lane_in_four());
+            for (int j = 0; j < 2; j++) {
+                const uint32_t word = walk.mine(t, j);
+                if (word == ~0u)
+                    continue;
+                const uint32_t kept = word >> (2 * lane_in_four());
 #pragma unroll
-            for (int i = 0; i < 16; i++)
-                if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1))
-                    s[16 * j + i] = -INFINITY;
-        }
+                for (int i = 0; i < 16; i++)
+                    if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1))
+                        s[16 * j + i] = -INFINITY;
+            }
         float top0 = s[0], top1 = s[2];
 #pragma unroll
         for (int n = 0; n < 8; n++) {
             top0 = fmaxf(top0, fmaxf(s[4 * n], s[4 * n + 1]));
             top1 = fmaxf(top1, fmaxf(s[4 * n + 2], s[4 * n + 3]));
         }
-#pragma unroll
-        for (int lane = 1; lane <= 2; lane *= 2) {
-            top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
-            top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
-        }
-        raise(top0, top1, a);
+        /* A row's largest score exceeds m by enough where that of one of its four threads does:
+         * so mostly nobody needs to know the largest. */
+        if (__any_sync(0xffffffffu, top0 > m[0] + a.growth || top1 > m[1] + a.growth))
+            raise(top0, top1, a);
         const float nm0 = -(m[0] * a.c1), nm1 = -(m[1] * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -121,19 +124,19 @@ struct Block {
         }
     }
 
-    /* One row of o: x, y are neighbouring columns 8n + 2c, + 1. Row pointers are formed once
-     * and columns are constants, because this runs once for some ten key tiles. */
-    __device__ __forceinline__ void store_row(const Forward &a, size_t at, int half)
+    /* Eight rows of o, of which `count` are inside N; first: index in [B,R,H,N] of the first. x,
+     * y are neighbouring columns 8n + 2c, + 1 of a row. */
+    __device__ __forceinline__ void store_rows(const Forward &a, size_t first, int count, int half,
+                                               uint32_t buffer)
     {
-        const int lane = (int)(threadIdx.x & 31);
+        const int lane = (int)lane_now(), row = lane >> 2;
         const float sum = l[half];
         const bool empty = sum == 0.0f;
         const float inv = empty ? 0.0f : __frcp_rn(sum);
-        const size_t to = at * a.D + 2 * (lane & 3);
         uint32_t rounded[W / 8];
-        if ((lane & 3) == 0) {
-            a.m[at] = empty ? 0.0f : m[half];
-            a.inv[at] = inv;
+        if ((lane & 3) == 0 && row < count) {
+            a.m[first + row] = empty ? 0.0f : m[half];
+            a.inv[first + row] = inv;
         }
 #pragma unroll
         for (int n = 0; n < W / 8; n++) {
@@ -142,38 +145,44 @@ struct Block {
             y *= inv;
             rounded[n] = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
         }
-        if (a.o) {
-            uint32_t *row = reinterpret_cast<uint32_t *>(a.o + to);
-#pragma unroll
-            for (int n = 0; n < W / 8; n++)
-                if (8 * n < a.D)
-                    row[4 * n] = rounded[n];
-        }
+        if (a.o)
+            put_rows(a, a.o, first, count, rounded, buffer);
         if (a.error) { /* what that lost, itself rounded: 2^-18 of o is left */
-            uint32_t *row = reinterpret_cast<uint32_t *>(a.error + to);
 #pragma unroll
             for (int n = 0; n < W / 8; n++)
-                if (8 * n < a.D)
-                    row[4 * n] = pack_bf16(o[4 * n + 2 * half] - low_bf16(rounded[n]),
-                                           o[4 * n + 2 * half + 1] - high_bf16(rounded[n]));
+                rounded[n] = pack_bf16(o[4 * n + 2 * half] - low_bf16(rounded[n]),
+                                       o[4 * n + 2 * half + 1] - high_bf16(rounded[n]));
+            put_rows(a, a.error, first, count, rounded, buffer);
         }
-        if (a.wide) {
-            float2 *row = reinterpret_cast<float2 *>(a.wide + to);
+        if (a.wide && row < count) {
+            float2 *to = reinterpret_cast<float2 *>(a.wide + (first + row) * a.D + 2 * (lane & 3));
 #pragma unroll
             for (int n = 0; n < W / 8; n++)
                 if (8 * n < a.D)
-                    row[4 * n] = make_float2(o[4 * n + 2 * half], o[4 * n + 2 * half + 1]);
+                    to[4 * n] = make_float2(o[4 * n + 2 * half], o[4 * n + 2 * half + 1]);
         }
     }
 
-    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. */
-    __device__ __forceinline__ void store(const Forward &a, size_t first, int count)
+    static __device__ __forceinline__ void put_rows(const Forward &a, uint16_t *to, size_t first,
+                                                    int count, const uint32_t (&x)[W / 8],
+                                                    uint32_t buffer)
     {
-        const int row = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
-        if (row < count)
-            store_row(a, first + row, 0);
-        if (row + 8 < count)
-            store_row(a, first + row + 8, 1);
+        const RowPiece<W> lane;
+        __syncwarp(); /* the rows before have been read */
+        lay_rows<W>(buffer, x);
+        __syncwarp();
+        if (lane.inside(count, a.D))
+            *reinterpret_cast<uint4 *>(to + (first + lane.row) * a.D + 8 * lane.piece) =
+                lane.take(buffer);
+    }
+
+    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. */
+    __device__ __forceinline__ void store(const Forward &a, size_t first, int count,
+                                          uint32_t buffer)
+    {
+        const int row = 16 * (int)(threadIdx.x >> 5 & 3);
+        store_rows(a, first + row, count - row, 0, buffer);
+        store_rows(a, first + row + 8, count - row - 8, 1, buffer);
     }
 };
 
@@ -185,13 +194,21 @@ struct Place {
     int count;                  /* pieces of work done, from which the rest follows */
     uint32_t start, keys, bias; /* shared addresses; of the first stage, for this thread */
     int row;                    /* of the three */
+
+    /* The piece of work at hand: formed again rather than kept through the loop. */
+    __device__ __forceinline__ int item() const
+    {
+        int cta;
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(cta));
+        return cta + count * (int)gridDim.x;
+    }
 };
 
 /* One row's 128 queries: q[0] and q[1] take turns over the key tiles of the walk. */
 template <int W, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
                                        Block<W, PAIRS, MASKED> (&q)[2],
-                                       const Walk<MASKED, PAIRS> &walk)
+                                       const Walk<MASKED> &walk)
 {
     typedef Plan<W> P;
     const uint32_t ones = p.start + P::ONES;
@@ -212,16 +229,22 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     settled(q[0].s);
     settled(q[1].s);
     q[0].soften(walk, t, a);
-    for (int next = walk.next(t + 1, a.tiles); next < a.tiles;
+    for (int next = walk.next(t + 1, a.tiles); uniform<MASKED>(next < a.tiles);
          next = walk.next(t + 1, a.tiles)) {
         const Ring<P::STAGES> ahead = p.ring.next();
         const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
         barrier_wait(ahead.full(), ahead.parity);
+        if (MASKED) {
+            q[0].take_bias(p.bias + to);
+            settled(q[0].s);
+        }
         wgmma_fence();
         q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
-        q[0].take_bias(p.bias + to);
-        settled(q[0].s);
-        wgmma_fence();
+        if (!MASKED) {
+            q[0].take_bias(p.bias + to);
+            settled(q[0].s);
+            wgmma_fence();
+        }
         q[0].multiply_keys(tile, p.keys + to);
         wgmma_commit();
         q[1].soften(walk, t, a);
@@ -270,35 +293,30 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
     p.row = warp >> 2;
     p.keys = start + 2 * p.row * P::TILE;
     p.bias = start + 2 * P::ROWS * P::TILE + 16 * (threadIdx.x & 127);
-    for (;; p.count++) { /* with pairs once: there are no registers left for a loop */
-        const int item = (int)(blockIdx.x + p.count * gridDim.x);
-        if (item >= a.items)
+    for (;; p.count++) {
+        if (p.item() >= a.items)
             return;
         const uint32_t ready = start + P::QUERY_BARRIERS + p.count % P::QUERY_STAGES * 8;
         Block<W, PAIRS, MASKED> q[2];
         q[0].clear();
         q[1].clear();
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
-        Walk<MASKED, PAIRS> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK);
-        if (MASKED && !PAIRS) {
+        Walk<MASKED> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK);
+        if (MASKED) {
             walk.start(a.tiles);
-            walk.join();
+            walk.join(p.row, a.tiles);
         }
         attend(a, p, q, walk);
         release_stage(ready + 8 * P::QUERY_STAGES);
-        const Piece<3> at(a, item); /* formed again rather than kept through the loop */
+        const Piece<3> at(a, p.item());
         const int query0 = 128 * at.block;
-        if (p.row >= at.rows) {
-            if (PAIRS)
-                return;
+        if (p.row >= at.rows)
             continue;
-        }
         const size_t first =
             ((size_t)(at.b * a.R + at.row(a, p.row)) * a.H + at.h) * a.N + query0;
-        q[0].store(a, first, a.N - query0);
-        q[1].store(a, first + 64, a.N - query0 - 64);
-        if (PAIRS)
-            return;
+        const uint32_t buffer = p.start + P::OUT + (threadIdx.x >> 5) * ROWS_OUT<W>;
+        q[0].store(a, first, a.N - query0, buffer);
+        q[1].store(a, first + 64, a.N - query0 - 64, buffer);
     }
 }
 
@@ -334,9 +352,8 @@ template <int W, bool PAIRS, bool MASKED>
 cudaError_t start(const gg_ta_call &u, const Forward &a)
 {
     typedef Plan<W> P;
-    int ctas = a.items;
-    if (!PAIRS)
-        GG_TRY_CUDA(multiprocessors(&ctas));
+    int ctas;
+    GG_TRY_CUDA(multiprocessors(&ctas));
     return launch(forward_kernel<W, PAIRS, MASKED>, min(ctas, a.items), P::THREADS,
                   P::SHARED, (cudaStream_t)u.stream, a);
 }

@@ -30,7 +30,8 @@ struct Plan {
     static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
-    static constexpr int KEY_WORDS = ONES + 512;         /* a Walk for each stage of q */
+    static constexpr int OUT = ONES + 512; /* a buffer of eight rows a warp */
+    static constexpr int KEY_WORDS = OUT + WARPS * ROWS_OUT<W>; /* a Walk a stage of q */
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
@@ -40,12 +41,13 @@ struct Plan {
 
 /* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
  * words are at a shared address, ROW_WORDS bytes a row. */
-template <bool MASKED, bool PAIRS>
+template <bool MASKED>
 struct Walk {
     uint32_t words;
-    uint64_t alive; /* bit t, tile t has a valid key; not kept with pairs */
+    uint64_t alive; /* bit t, tile t has a valid key */
+    uint64_t whole; /* bit t, all keys of tile t are valid in the row of a computing thread */
 
-    __device__ __forceinline__ Walk(uint32_t words) : words(words), alive(0) {}
+    __device__ __forceinline__ Walk(uint32_t words) : words(words), alive(0), whole(0) {}
     /* Once the words are there. One thread, or all of a warp. */
     __device__ __forceinline__ void start(int tiles)
     {
@@ -55,10 +57,17 @@ struct Walk {
             alive |= (uint64_t)word(i % 3, t, 1) << 32 | word(i % 3, t, 0);
         }
     }
-    /* Makes it known that all threads of the warp have the same. */
-    __device__ __forceinline__ void join()
+    /* All threads of a computing warp: makes it known that they have the same. */
+    __device__ __forceinline__ void join(int row, int tiles)
     {
+        const int t = row_word(RowWord::WHOLE, tiles);
         alive = __shfl_sync(0xffffffffu, alive, 0);
+        whole = __shfl_sync(0xffffffffu, (uint64_t)word(row, t, 1) << 32 | word(row, t, 0), 0);
+    }
+    /* Does tile t have an invalid key, which whoever computes must look for? */
+    __device__ __forceinline__ bool cut(int t) const
+    {
+        return !(whole >> t & 1);
     }
     /* Valid keys 32 half .. + 31 of tile t, row i. */
     __device__ __forceinline__ uint32_t word(int i, int t, int half) const
@@ -88,14 +97,6 @@ struct Walk {
     {
         if (!MASKED)
             return t;
-        if (PAIRS) { /* no registers for more */
-            while (t < tiles
-                   && (word(0, t, 0) | word(0, t, 1) | word(1, t, 0) | word(1, t, 1)
-                       | word(2, t, 0) | word(2, t, 1))
-                          == 0)
-                t++;
-            return t;
-        }
         const int ahead = __ffsll((long long)(alive >> t));
         return ahead == 0 ? tiles : t + ahead - 1;
     }
@@ -114,7 +115,7 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
                   * P::BLOCK;
         const int words = MASKED ? 8 * range_words(a.tiles) : 0;
-        Walk<MASKED, false> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
+        Walk<MASKED> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
         barrier_wait(queries.empty(), queries.parity);
         barrier_expect(queries.full(), P::QUERY_STAGE + 3 * words);
         for (int i = 0; MASKED && i < 3; i++)

@@ -15,15 +15,15 @@
  * Registers of a computing thread, W = 32: k and v 16, dk and dv 32, S and dP 32, operands
  * 16 (32 with pairs): at most 112, because scores become operands piece by piece. The bias
  * that scores start from is loaded into them under the products of the step before.
- * Shared memory: four stages of q and dout of two rows (64 x W each), the bias of 128 keys x
- * 64 queries and row values: 50 KB a stage at W = 32. */
+ * Shared memory: three or four stages of q and dout of two rows (64 x W each), the bias of 128
+ * keys x 64 queries and row values, 50 KB a stage at W = 32; k and v of a piece of work, copied
+ * while the one before is under way, 32 KB; and 32 KB for results on their way out. */
 #include "kernels/triangle_attention/twopass_device.cuh"
 
 namespace {
 
 struct Keys {
-    CUtensorMap q, dout;
-    const uint16_t *k, *v; /* bf16 [B,R,H,N,D] */
+    CUtensorMap q, dout, k, v;
     const char *bias;      /* bias tiles, rows are keys */
     const uint16_t *values; /* row values */
     const uint64_t *words; /* [B R][word_stride], or NULL: every key is valid */
@@ -39,13 +39,16 @@ struct Keys {
 template <int W, bool PAIRS>
 struct Plan {
     static constexpr int ROWS = 2, HALVES = 2, GROUPS = ROWS * HALVES, WARPS = 4 * GROUPS;
-    static constexpr int THREADS = 128 * GROUPS + 128, STAGES = 4;
+    static constexpr int THREADS = 128 * GROUPS + 128, STAGES = W == 32 ? 3 : 4;
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int BIAS = 2 * ROWS * TILE, VALUES = BIAS + HALVES * BLOCK;
-    static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, BARRIERS = STAGES * STAGE;
-    static constexpr int ONES = BARRIERS + (16 * STAGES + 127) / 128 * 128;
-    static constexpr int SHARED = ONES + ONES_BYTES;
-    static_assert(STAGE % ALIGNMENT == 0 && SHARED <= SHARED_LIMIT,
+    static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, OPERANDS = STAGES * STAGE;
+    static constexpr int OUT = OPERANDS + 2 * GROUPS * TILE; /* four buffers a warp */
+    static constexpr int ONES = OUT + WARPS * 4 * ROWS_OUT<W>, HEADERS = ONES + ONES_BYTES;
+    static constexpr int BARRIERS = HEADERS + 2 * GROUPS * 16;
+    static constexpr int OPERAND_BARRIERS = BARRIERS + 16 * STAGES;
+    static constexpr int SHARED = OPERAND_BARRIERS + 16;
+    static_assert(STAGE % ALIGNMENT == 0 && ONES % 128 == 0 && SHARED <= SHARED_LIMIT,
                   "every stage is aligned");
 };
 
@@ -76,13 +79,65 @@ __device__ __forceinline__ uint64_t key_word(const Keys &a, int b, int r, int ti
                           : 0;
 }
 
-/* Has none of the piece's four tiles a valid key? */
-__device__ __forceinline__ bool dead(const Keys &a, const Piece<2> &p)
+/* What a warpgroup needs to know of its keys, made by the copying thread, which has the time:
+ * at 16 bytes in shared memory, for this piece of work and the next. */
+struct Header {
+    uint32_t plane;    /* of [B R H] */
+    uint32_t state;    /* bit 0: the piece has a valid key; bit 1: the row is not a repeat */
+    uint64_t word;     /* valid keys of the 64 */
+
+    __device__ __forceinline__ bool alive() const { return state & 1; }
+    __device__ __forceinline__ bool mine() const { return state & 2; }
+    __device__ __forceinline__ void put(uint32_t to) const
+    {
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
+                     :
+                     : "r"(to), "r"(plane), "r"(state), "r"((uint32_t)word),
+                       "r"((uint32_t)(word >> 32))
+                     : "memory");
+    }
+    static __device__ __forceinline__ Header get(uint32_t from)
+    {
+        uint32_t x[4];
+        asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(from));
+        return {x[0], x[1], (uint64_t)x[3] << 32 | x[2]};
+    }
+};
+
+/* Headers, k and v of a piece of work. Returns whether it has a valid key. */
+template <int W, bool PAIRS>
+__device__ __forceinline__ bool copy_operands(const Keys &a, uint32_t start, const Piece<2> &p,
+                                              Ring<1> &ring)
 {
-    const int r = p.row(a, 0), s = p.row(a, 1), t = 2 * p.block;
-    return (key_word(a, p.b, r, t) | key_word(a, p.b, r, t + 1) | key_word(a, p.b, s, t)
-            | key_word(a, p.b, s, t + 1))
-           == 0;
+    typedef Plan<W, PAIRS> P;
+    Header all[P::GROUPS];
+    uint64_t any = 0;
+#pragma unroll
+    for (int i = 0; i < P::GROUPS; i++) {
+        const int row = i / 2, r = p.row(a, row);
+        all[i].plane = (uint32_t)((p.b * a.R + r) * a.H + p.h);
+        all[i].word = key_word(a, p.b, r, 2 * p.block + i % 2);
+        all[i].state = row < p.rows ? 2 : 0;
+        any |= all[i].word;
+    }
+    barrier_wait(ring.empty(), ring.parity);
+#pragma unroll
+    for (int i = 0; i < P::GROUPS; i++) {
+        all[i].state |= any != 0;
+        all[i].put(start + P::HEADERS + ((ring.parity ^ 1) * P::GROUPS + i) * 16);
+    }
+    barrier_expect(ring.full(), 2 * P::GROUPS * P::TILE);
+#pragma unroll
+    for (int i = 0; i < P::GROUPS; i++) {
+        const uint32_t to = start + P::OPERANDS + 2 * i * P::TILE;
+        const int key = 128 * p.block + 64 * (i % 2), plane = (int)all[i].plane;
+        copy_box(to, &a.k, key, plane, ring.full());
+        copy_box(to + P::TILE, &a.v, key, plane, ring.full());
+    }
+    ring.advance();
+    return any != 0;
 }
 
 template <int W, bool PAIRS>
@@ -111,27 +166,29 @@ __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const P
     }
 }
 
-/* A thread's part of one row of dk or dv, times `factor`; +0 unless valid. x: its first
- * element, those of 8 columns on are 4 apart. */
+/* A thread's part of one row of dk or dv in FP32, times `factor`; +0 unless valid. x: its
+ * first element, those of 8 columns on are 4 apart. */
 template <int W>
-__device__ __forceinline__ void store_row(void *to, size_t at, const float *x, float factor,
-                                          bool valid, int D, bool f32)
+__device__ __forceinline__ void store_row(float *to, const float *x, float factor, bool valid,
+                                          int D)
 {
-    if (to && f32) {
-        float2 *row = reinterpret_cast<float2 *>(static_cast<float *>(to) + at);
+    float2 *row = reinterpret_cast<float2 *>(to);
 #pragma unroll
-        for (int n = 0; n < W / 8; n++)
-            if (8 * n < D)
-                row[4 * n] = valid ? make_float2(x[4 * n] * factor, x[4 * n + 1] * factor)
-                                   : make_float2(0.0f, 0.0f);
-    } else if (to) {
-        uint32_t *row = reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(to) + at);
+    for (int n = 0; n < W / 8; n++)
+        if (8 * n < D)
+            row[4 * n] = valid ? make_float2(x[4 * n] * factor, x[4 * n + 1] * factor)
+                               : make_float2(0.0f, 0.0f);
+}
+
+/* Rounded to BF16, into a buffer of eight rows. */
+template <int W>
+__device__ __forceinline__ void round_rows(uint32_t buffer, const float *x, float factor)
+{
+    uint32_t rounded[W / 8];
 #pragma unroll
-        for (int n = 0; n < W / 8; n++)
-            if (8 * n < D)
-                row[4 * n] =
-                    valid ? pack_bf16(x[4 * n] * factor, x[4 * n + 1] * factor) : 0u;
-    }
+    for (int n = 0; n < W / 8; n++)
+        rounded[n] = pack_bf16(x[4 * n] * factor, x[4 * n + 1] * factor);
+    lay_rows<W>(buffer, rounded);
 }
 
 /* 64 keys of one row. A step takes 32 queries. */
@@ -186,38 +243,83 @@ struct Block {
             load_accumulators(s, then);
     }
 
-    /* key0: the block's first key; word: its valid keys. */
-    __device__ __forceinline__ void store(const Keys &a, size_t plane, int key0,
-                                          uint64_t word)
+    /* key0: the block's first key; word: its valid keys; buffers: the warp's. */
+    __device__ __forceinline__ void store(const Keys &a, size_t plane, int key0, uint64_t word,
+                                          uint32_t buffers)
     {
-        const int row = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
+        const int warp_row = 16 * (int)(threadIdx.x >> 5 & 3);
+        const size_t first = (plane * a.N + key0 + warp_row) * a.D;
+        if (a.f32)
+            store_wide(a, first, a.N - key0 - warp_row, word >> warp_row);
+        else
+            store_rounded(a, first, a.N - key0 - warp_row, word >> warp_row, buffers);
+    }
+
+    /* first: index of the warp's first key, of which `count` lie inside N; word: from it on. */
+    __device__ __forceinline__ void store_wide(const Keys &a, size_t first, int count,
+                                               uint64_t word)
+    {
+        const int row = (int)(threadIdx.x >> 2 & 7);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int key = row + 8 * half;
-            if (key0 + key >= a.N)
+            if (key >= count)
                 continue;
             const bool valid = word >> key & 1;
-            const size_t at = (plane * a.N + key0 + key) * a.D + 2 * (threadIdx.x & 3);
-            store_row<W>(a.dk, at, dk + 2 * half, a.sc, valid, a.D, a.f32);
-            store_row<W>(a.dv, at, dv + 2 * half, 1.0f, valid, a.D, a.f32);
+            const size_t at = first + (size_t)key * a.D + 2 * (threadIdx.x & 3);
+            if (a.dk)
+                store_row<W>(static_cast<float *>(a.dk) + at, dk + 2 * half, a.sc, valid, a.D);
+            if (a.dv)
+                store_row<W>(static_cast<float *>(a.dv) + at, dv + 2 * half, 1.0f, valid, a.D);
+        }
+    }
+
+    __device__ __forceinline__ void store_rounded(const Keys &a, size_t first, int count,
+                                                  uint64_t word, uint32_t buffers)
+    {
+        __syncwarp(); /* the piece before has been read */
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            round_rows<W>(buffers + 2 * half * ROWS_OUT<W>, dk + 2 * half, a.sc);
+            round_rows<W>(buffers + (2 * half + 1) * ROWS_OUT<W>, dv + 2 * half, 1.0f);
+        }
+        __syncwarp();
+        const RowPiece<W> lane;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            if (!lane.inside(count - 8 * half, a.D))
+                continue;
+            const int key = 8 * half + (int)lane.row;
+            const bool valid = word >> key & 1;
+            const size_t at = first + (size_t)key * a.D + 8 * lane.piece;
+            const uint32_t from = buffers + 2 * half * ROWS_OUT<W>;
+            const uint4 zero = make_uint4(0, 0, 0, 0);
+            if (a.dk)
+                *reinterpret_cast<uint4 *>(static_cast<uint16_t *>(a.dk) + at) =
+                    valid ? lane.take(from) : zero;
+            if (a.dv)
+                *reinterpret_cast<uint4 *>(static_cast<uint16_t *>(a.dv) + at) =
+                    valid ? lane.take(from + ROWS_OUT<W>) : zero;
         }
     }
 };
 
-/* The keys of one warpgroup through all query tiles of a piece of work. */
+/* The keys of one warpgroup through all query tiles of a piece of work. key0: its first. */
 template <int W, bool PAIRS>
-__device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Piece<2> &p,
-                                         Ring<Plan<W, PAIRS>::STAGES> &ring, int warp)
+__device__ __forceinline__ void one_item(const Keys &a, uint32_t start, int key0,
+                                         Ring<Plan<W, PAIRS>::STAGES> &ring, Ring<1> &operands,
+                                         int warp)
 {
     typedef Plan<W, PAIRS> P;
-    const int half = warp >> 2 & 1, row = warp >> 3, r = p.row(a, row);
-    const int key0 = 128 * p.block + 64 * half;
-    const size_t plane = (size_t)(p.b * a.R + r) * a.H + p.h;
-    const uint64_t word = key_word(a, p.b, r, 2 * p.block + half);
+    const int group = warp >> 2, half = group & 1, row = group >> 1;
+    const uint32_t header = start + P::HEADERS + (operands.parity * P::GROUPS + group) * 16;
     Block<W, PAIRS> keys;
-    const size_t first = (plane * a.N + key0) * a.D;
-    load_operand<W>(keys.k, a.k + first, a.N - key0, a.D);
-    load_operand<W>(keys.v, a.v + first, a.N - key0, a.D);
+    barrier_wait(operands.full(), operands.parity);
+    load_operand<W>(keys.k, start + P::OPERANDS + 2 * group * P::TILE);
+    load_operand<W>(keys.v, start + P::OPERANDS + (2 * group + 1) * P::TILE);
+    const Header my = Header::get(header);
+    release_stage(operands.empty());
+    operands.advance();
 #pragma unroll
     for (int i = 0; i < W / 2; i++)
         keys.dk[i] = keys.dv[i] = 0.0f;
@@ -226,7 +328,8 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Pi
     const uint32_t values = plain_start<0>(start + P::VALUES + row * ROW_VALUES);
     const uint32_t ones = plain_start<128>(start + P::ONES);
     const uint32_t queries = tile_start(start + 2 * row * P::TILE);
-    if (!dead(a, p)) {
+    if (uniform<true>(my.alive())) {
+        const bool valid = uniform<true>(my.word != 0);
         barrier_wait(ring.full(), ring.parity);
         load_accumulators(keys.s, bias + ring.stage * P::STAGE);
         for (int t = 0; t < a.tiles; t++) {
@@ -235,19 +338,21 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, const Pi
             Ring<P::STAGES> ahead = ring; /* behind the last tile: any bias will do */
             if (t + 1 < a.tiles)
                 ahead.advance();
-            if (word != 0)
+            if (valid)
                 keys.step(q, q + P::TILE / 16, values + at / 16, ones,
                           bias + at + BIAS_TILE, a.c1);
             barrier_wait(ahead.full(), ahead.parity);
-            if (word != 0)
+            if (valid)
                 keys.step(q + second, q + second + P::TILE / 16, values + at / 16 + 32, ones,
                           bias + ahead.stage * P::STAGE, a.c1);
             release_stage(ring.empty());
             ring.advance();
         }
     }
-    if (row < p.rows)
-        keys.store(a, plane, key0, word);
+    const Header again = Header::get(header); /* rather than kept through the loop */
+    if (again.mine())
+        keys.store(a, again.plane, key0, again.word,
+                   start + P::OUT + warp * 4 * ROWS_OUT<W>);
 }
 
 template <int W, bool PAIRS>
@@ -258,25 +363,31 @@ __global__ void __launch_bounds__(Plan<W, PAIRS>::THREADS, 1)
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     set_ones(start + P::ONES);
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
+        ring_init<1>(start + P::OPERAND_BARRIERS, P::WARPS);
+    }
     publish_shared();
     __syncthreads();
     if (warp >= P::WARPS) {
         give_registers<P::GROUPS>();
         Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
+        Ring<1> operands = {start + P::OPERAND_BARRIERS, 0, 1};
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
             for (Deal deal; deal.item() < a.items; deal.next(a)) {
                 const Piece<2> p(a, deal.item());
-                if (!dead(a, p))
+                if (copy_operands<W, PAIRS>(a, start, p, operands))
                     copy_item<W, PAIRS>(a, start, p, ring);
             }
         return;
     }
     take_registers<P::GROUPS>();
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
+    Ring<1> operands = {start + P::OPERAND_BARRIERS, 0, 0};
     for (Deal deal; deal.item() < a.items; deal.next(a))
-        one_item<W, PAIRS>(a, start, Piece<2>(a, deal.item()), ring, warp);
+        one_item<W, PAIRS>(a, start,
+                           128 * (deal.item() % a.blocks) + 64 * (warp >> 2 & 1), ring,
+                           operands, warp);
 }
 
 int common_divisor(int x, int y)
@@ -304,7 +415,6 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     const TwopassTiles t = twopass_tiles(u);
     const int W = u.D <= 16 ? 16 : 32;
     Keys a = {};
-    a.k = u.k, a.v = u.v;
     a.bias = static_cast<const char *>(space.bias_turned);
     a.values = space.rows;
     a.words = u.keys == GG_TA_KEYS_ALL ? nullptr : space.words;
@@ -317,6 +427,8 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     a.f32 = u.grad_f32 != 0;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
     GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W, 64));
     if (W == 16)
         return pairs ? start<16, true>(u, a) : start<16, false>(u, a);
     return pairs ? start<32, true>(u, a) : start<32, false>(u, a);

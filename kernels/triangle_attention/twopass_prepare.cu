@@ -74,21 +74,32 @@ __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
     const uint64_t *alive = a.alive ? a.alive + head / a.H * a.tiles : nullptr;
     const bool aligned = a.N % PIECE == 0 && reinterpret_cast<uintptr_t>(a.bias) % 16 == 0;
     const int inside = a.N - 64 * queries; /* queries inside N */
-    for (int i = (int)threadIdx.x / 32; i < min(64, inside); i += THREADS / 32) {
-        float top = -INFINITY; /* the largest finite one */
-#pragma unroll 4
+    constexpr int WARPS = THREADS / 32, ROWS = 4; /* of a warp at a time, for loads in flight */
+    for (int first = (int)threadIdx.x / 32; first < min(64, inside); first += ROWS * WARPS) {
+        float top[ROWS]; /* the largest finite one */
+#pragma unroll
+        for (int k = 0; k < ROWS; k++)
+            top[k] = -INFINITY;
         for (int j = PIECE * (int)(threadIdx.x & 31); j < a.N; j += 32 * PIECE)
-            read_piece<Bias, PIECE>(bias + (size_t)i * a.N + j, aligned, min(PIECE, a.N - j),
-                                    [&](int e, float x) {
-                                        const int key = j + e;
-                                        if (x < INFINITY
-                                            && (!alive || (alive[key / 64] >> (key % 64) & 1)))
-                                            top = fmaxf(top, x);
-                                    });
-        for (int lane = 16; lane > 0; lane /= 2)
-            top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, lane));
-        if ((threadIdx.x & 31) == 0)
-            lowered[i] = gg_ta_twopass_lowered(top);
+#pragma unroll
+            for (int k = 0; k < ROWS; k++) {
+                const int i = min(first + k * WARPS, inside - 1);
+                read_piece<Bias, PIECE>(bias + (size_t)i * a.N + j, aligned,
+                                        min(PIECE, a.N - j), [&](int e, float x) {
+                                            const int key = j + e;
+                                            if (x < INFINITY
+                                                && (!alive
+                                                    || (alive[key / 64] >> (key % 64) & 1)))
+                                                top[k] = fmaxf(top[k], x);
+                                        });
+            }
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            for (int lane = 16; lane > 0; lane /= 2)
+                top[k] = fmaxf(top[k], __shfl_xor_sync(0xffffffffu, top[k], lane));
+            if ((threadIdx.x & 31) == 0)
+                lowered[first + k * WARPS] = gg_ta_twopass_lowered(top[k]);
+        }
     }
     const size_t block = 2 * 4 * 128, rows = head * a.row_tiles;
     for (int keys = (int)blockIdx.y; keys < a.column_tiles; keys += (int)gridDim.y) {
@@ -122,29 +133,52 @@ struct KeyWords {
     uint64_t *words;        /* [rows][word_stride], rows = B R */
     const uint8_t *mask;    /* [rows][N] or NULL */
     const int32_t *lengths; /* [rows] or NULL */
-    size_t count;           /* rows tiles */
-    int N, tiles;
+    int N, tiles, ranges;
 };
 
-/* One warp a word. */
+/* All words of a row but NEXT. A CTA a row, a warp a word. */
 __global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
 {
-    const size_t at = (size_t)blockIdx.x * (THREADS / 32) + (threadIdx.x >> 5);
-    if (at >= a.count)
-        return;
-    const size_t row = at / a.tiles;
-    uint64_t word = 0;
-    for (int half = 0; half < 2; half++) {
-        const int key = (int)(at % a.tiles) * 64 + 32 * half + (int)(threadIdx.x & 31);
-        bool valid = key < a.N;
-        if (valid && a.mask)
-            valid = a.mask[row * a.N + key] != 0;
-        if (valid && a.lengths)
-            valid = key < a.lengths[row];
-        word |= (uint64_t)__ballot_sync(0xffffffffu, valid) << (32 * half);
+    __shared__ uint64_t valid[GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE];
+    const size_t row = blockIdx.x;
+    const int lane = (int)(threadIdx.x & 31), x = (int)threadIdx.x;
+    uint64_t *words = a.words + row * word_stride(a.tiles);
+    for (int t = x / 32; t < a.tiles; t += THREADS / 32) {
+        uint64_t word = 0;
+        for (int half = 0; half < 2; half++) {
+            const int key = t * 64 + 32 * half + lane;
+            bool there = key < a.N;
+            if (there && a.mask)
+                there = a.mask[row * a.N + key] != 0;
+            if (there && a.lengths)
+                there = key < a.lengths[row];
+            word |= (uint64_t)__ballot_sync(0xffffffffu, there) << (32 * half);
+        }
+        if (lane == 0)
+            valid[t] = word;
     }
-    if ((threadIdx.x & 31) == 0)
-        a.words[row * word_stride(a.tiles) + at % a.tiles] = word;
+    __syncthreads();
+    if (x < row_word(RowWord::WHOLE, a.tiles))
+        words[x] = x < a.tiles ? valid[x] : 0;
+    if (x < RANGE_WORDS * MAX_RANGES) {
+        const int t = x / RANGE_WORDS + x % RANGE_WORDS * a.ranges;
+        words[range_words(a.tiles) + x] = t < a.tiles ? valid[t] : 0;
+    }
+    if (x >= 32)
+        return;
+    uint64_t whole = 0, part = 0;
+    for (int from = 0; from < a.tiles; from += 32) {
+        const int t = from + lane;
+        const uint64_t word = t < a.tiles ? valid[t] : 0;
+        const bool all = t < a.tiles && word == whole_tile(t, a.N);
+        whole |= (uint64_t)__ballot_sync(0xffffffffu, all) << from;
+        part |= (uint64_t)__ballot_sync(0xffffffffu, word != 0 && !all) << from;
+    }
+    if (lane > 0)
+        return;
+    words[row_word(RowWord::WHOLE, a.tiles)] = whole;
+    words[row_word(RowWord::PART, a.tiles)] = part;
+    words[row_word(RowWord::LIVE, a.tiles)] = (uint64_t)(64 - __clzll((long long)(whole | part)));
 }
 
 struct AliveKeys {
@@ -174,69 +208,34 @@ __global__ void __launch_bounds__(THREADS) alive_kernel(AliveKeys a)
 struct LiveRows {
     uint64_t *words; /* [B R][word_stride] */
     int *order;      /* [B R] */
-    int R, N, tiles, ranges;
+    int R, tiles;
     size_t count; /* B R */
 };
 
-__global__ void __launch_bounds__(THREADS) live_kernel(LiveRows a)
-{
-    const size_t row = (size_t)blockIdx.x * THREADS + threadIdx.x;
-    if (row >= a.count)
-        return;
-    uint64_t *words = a.words + row * word_stride(a.tiles), whole = 0, part = 0;
-    int live = 0;
-    for (int t = 0; t < a.tiles; t++) {
-        const uint64_t word = words[t];
-        if (word == whole_tile(t, a.N))
-            whole |= 1ull << t;
-        else if (word != 0)
-            part |= 1ull << t;
-        if (word != 0)
-            live = t + 1;
-    }
-    for (int t = a.tiles; t < row_word(RowWord::WHOLE, a.tiles); t++)
-        words[t] = 0;
-    for (int range = 0; range < MAX_RANGES; range++)
-        for (int u = 0; u < RANGE_WORDS; u++) {
-            const int t = range + u * a.ranges;
-            words[range_words(a.tiles) + RANGE_WORDS * range + u] = t < a.tiles ? words[t] : 0;
-        }
-    words[row_word(RowWord::WHOLE, a.tiles)] = whole;
-    words[row_word(RowWord::PART, a.tiles)] = part;
-    words[row_word(RowWord::LIVE, a.tiles)] = (uint64_t)live;
-}
-
-/* A row's place is the number of rows before it; and the next row with a key. One CTA for
- * THREADS rows of one b. */
+/* A row's place is the number of rows before it; and the next row with a key. A warp a row. */
 __global__ void __launch_bounds__(THREADS) order_kernel(LiveRows a)
 {
-    __shared__ uint32_t others[THREADS];
-    const unsigned ctas = (unsigned)((a.R + THREADS - 1) / THREADS);
-    const size_t first = (size_t)(blockIdx.x / ctas) * a.R;
-    const int r = (int)(blockIdx.x % ctas) * THREADS + (int)threadIdx.x;
-    const int stride = word_stride(a.tiles);
-    uint64_t *live = a.words + first * stride + row_word(RowWord::LIVE, a.tiles);
-    uint64_t *nexts = a.words + first * stride + row_word(RowWord::NEXT, a.tiles);
-    const uint32_t mine = r < a.R ? (uint32_t)live[(size_t)r * stride] : 0;
+    const size_t row = (size_t)blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+    if (row >= a.count)
+        return;
+    const int r = (int)(row % a.R), stride = word_stride(a.tiles);
+    const size_t first = row - r;
+    const uint64_t *live = a.words + first * stride + row_word(RowWord::LIVE, a.tiles);
+    const uint32_t mine = (uint32_t)live[(size_t)r * stride];
     int place = 0, next = a.R;
-    for (int from = 0; from < a.R; from += THREADS) {
-        const int x = from + (int)threadIdx.x, count = min(THREADS, a.R - from);
-        __syncthreads();
-        if (x < a.R)
-            others[threadIdx.x] = (uint32_t)live[(size_t)x * stride];
-        __syncthreads();
 #pragma unroll 8
-        for (int i = 0; i < count; i++) {
-            const uint32_t other = others[i];
-            place += other > mine || (other == mine && from + i < r);
-            if (other != 0 && from + i > r)
-                next = min(next, from + i);
-        }
+    for (int x = (int)(threadIdx.x & 31); x < a.R; x += 32) {
+        const uint32_t other = (uint32_t)live[(size_t)x * stride];
+        place += other > mine || (other == mine && x < r);
+        if (other != 0 && x > r)
+            next = min(next, x);
     }
-    if (r >= a.R)
+    place = (int)__reduce_add_sync(0xffffffffu, (unsigned)place);
+    next = (int)__reduce_min_sync(0xffffffffu, (unsigned)next);
+    if ((threadIdx.x & 31) > 0)
         return;
     a.order[first + place] = r;
-    nexts[(size_t)r * stride] = (uint64_t)next;
+    a.words[row * stride + row_word(RowWord::NEXT, a.tiles)] = (uint64_t)next;
 }
 
 struct Sanitise {
@@ -408,7 +407,7 @@ static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
     a.row_tiles = t.even, a.out_columns = t.keys, a.turned_columns = t.tiles;
     a.column_tiles = max(t.keys, t.even);
     a.root = u.root;
-    const dim3 grid((unsigned)(bias_planes_of(u) * a.row_tiles), (unsigned)min(4, a.column_tiles));
+    const dim3 grid((unsigned)(bias_planes_of(u) * a.row_tiles), (unsigned)min(6, a.column_tiles));
     if (u.bias_f32)
         bias_tiles_kernel<float><<<grid, THREADS, 0, (cudaStream_t)u.stream>>>(a);
     else
@@ -418,16 +417,13 @@ static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
 
 static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
 {
-    const size_t count = (size_t)u.B * u.R * tiles_of(u);
-    const KeyWords a = {space.words, u.mask, u.lengths, count, u.N, (int)tiles_of(u)};
-    GG_TRY_CUDA(launch(words_kernel, blocks_for(count * 32), THREADS, 0,
-                       (cudaStream_t)u.stream, a));
-    const LiveRows rows = {space.words, space.order, u.R, u.N, (int)tiles_of(u),
-                           twopass_tiles(u).ranges, (size_t)u.B * u.R};
-    GG_TRY_CUDA(launch(live_kernel, blocks_for(rows.count), THREADS, 0,
-                       (cudaStream_t)u.stream, rows));
-    GG_TRY_CUDA(launch(order_kernel, u.B * blocks_for(u.R), THREADS, 0,
-                       (cudaStream_t)u.stream, rows));
+    const size_t rows = (size_t)u.B * u.R;
+    const KeyWords a = {space.words, u.mask, u.lengths, u.N, (int)tiles_of(u),
+                        twopass_tiles(u).ranges};
+    GG_TRY_CUDA(launch(words_kernel, rows, THREADS, 0, (cudaStream_t)u.stream, a));
+    const LiveRows live = {space.words, space.order, u.R, (int)tiles_of(u), rows};
+    GG_TRY_CUDA(launch(order_kernel, blocks_for(rows * 32), THREADS, 0,
+                       (cudaStream_t)u.stream, live));
     const AliveKeys keys = {space.words, space.alive, u.R, (int)tiles_of(u)};
     return launch(alive_kernel, (size_t)u.B * tiles_of(u), THREADS, 0, (cudaStream_t)u.stream,
                   keys);
