@@ -14,6 +14,7 @@
 #include "harness/backend.h"
 #include "kernels/abi.h"
 #include "reports/record.h"
+#include "reports/view.h"
 
 #define GG_BENCH_SCHEMA "gradgate-bench-1"
 
@@ -75,6 +76,7 @@ typedef struct gg_bench_case {
 /* time = a * size^exponent, fitted over the cases that differ in the size alone. */
 typedef struct gg_growth {
     char kernel[64], group[96]; /* "normal H=4 D=32" */
+    int first;                  /* index of its first entry */
     int sizes;
     double forward, total;
 } gg_growth;
@@ -100,7 +102,7 @@ typedef struct gg_bench {
 } gg_bench;
 
 typedef struct gg_bench_options {
-    const char *suite, *kernels, *device, *glob, *peers, *out, *markdown;
+    const char *suite, *kernels, *device, *glob, *peers, *out, *markdown, *html;
     int reps, threads;
 } gg_bench_options;
 
@@ -135,6 +137,8 @@ double gg_fit_exponent(const double *x, const double *y, int count);
 gg_status gg_bench_derive(gg_bench *bench);
 /* The right entry of that case and kernel to compare others with, or NULL. */
 const gg_bench_entry *gg_bench_base(const gg_bench *bench, int at);
+/* Whether the entry is one of those that the growth was fitted over. */
+bool gg_bench_grows(const gg_bench *bench, const gg_growth *growth, const gg_bench_entry *entry);
 /* What stands beside the ratio of two entries: "" or "confounded by precision" ... */
 const char *gg_bench_caveat(const gg_bench_entry *a, const gg_bench_entry *b);
 /* FLOP/s of a direction (0 forward, 1 both); NaN when not known. */
@@ -149,7 +153,18 @@ double gg_bench_peak(const char *gpu, const char **source);
  * GG_BAD_INPUT with its number. */
 gg_status gg_bench_peers(const char *path, gg_bench *bench);
 
-/* bench_view.c, bench_json.c. The JSON and Markdown ones are for gg_file_write. */
+/* bench_read.c: a bench from its file. GG_OK and *is_bench false: the file, if there is one,
+ * is something else. Every fault of a bench is GG_BAD_INPUT with its place. Free it in any
+ * case. */
+gg_status gg_bench_read(const char *path, gg_bench *bench, bool *is_bench);
+
+/* bench_view.c, bench_json.c, bench_html.c. All but the table are for gg_file_write. The
+ * grids of the view stand in this order; that of the reasons may be missing. */
+enum { GG_BENCH_SPEED, GG_BENCH_RATIOS, GG_BENCH_ACCURACY, GG_BENCH_GROWTH, GG_BENCH_REASONS };
+void gg_bench_view(const gg_bench *bench, gg_view *view);
+gg_status gg_bench_html(const void *bench, FILE *out);
+/* "declines", "wrong", "not timed", "right", ... */
+const char *gg_bench_outcome(const gg_bench_entry *entry);
 gg_status gg_bench_table(const gg_bench *bench, FILE *out, int width);
 gg_status gg_bench_markdown(const void *bench, FILE *out);
 gg_status gg_bench_json(const void *bench, FILE *out);

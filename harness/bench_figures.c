@@ -191,6 +191,15 @@ static void name_group(const gg_bench *bench, const gg_bench_case *c, int size,
                                      bench->op->symbols[s], (long long)c->extent[s]);
 }
 
+bool gg_bench_grows(const gg_bench *bench, const gg_growth *g, const gg_bench_entry *e)
+{
+    const char *size = strchr(bench->op->symbols, bench->op->size);
+    const gg_bench_entry *first = &bench->entries[g->first];
+    return right(e) && e->forward.median > 0 && strcmp(e->kernel, first->kernel) == 0 &&
+           same_group(bench, &bench->cases[first->at], &bench->cases[e->at],
+                      (int)(size - bench->op->symbols));
+}
+
 /* Fits the group of entry `first`, whose earlier entries have been dealt with. */
 static void fit_group(gg_bench *bench, int first, int size, double *room)
 {
@@ -214,7 +223,7 @@ static void fit_group(gg_bench *bench, int first, int size, double *room)
     }
     if (sizes < 2) return;
     gg_growth *g = &bench->growth[bench->growth_count++];
-    *g = (gg_growth){.sizes = sizes};
+    *g = (gg_growth){.sizes = sizes, .first = first};
     g->forward = gg_fit_exponent(x, y, n);
     g->total = gg_fit_exponent(x, z, n);
     snprintf(g->kernel, sizeof g->kernel, "%s", e->kernel);

@@ -42,6 +42,12 @@ static void write_case(gg_json_out *out, const gg_bench *b, const gg_bench_case 
         gg_out_integer(out, key, c->extent[s]);
     }
     gg_out_close(out);
+    gg_out_open_line(out, "dtypes", '{');
+    for (int i = 0; b->op->inputs[i].name != NULL; i++)
+        gg_out_name(out, b->op->inputs[i].name, gg_dtype_name(c->input_dtype[i]));
+    for (int o = 0; b->op->outputs[o].name != NULL; o++)
+        gg_out_name(out, b->op->outputs[o].name, gg_dtype_name(c->output_dtype[o]));
+    gg_out_close(out);
     gg_out_open_line(out, "cost", '{');
     gg_out_decimal(out, "forward_flop", c->cost.flops[0]);
     gg_out_decimal(out, "backward_flop", c->cost.flops[1]);
@@ -69,8 +75,9 @@ static void write_outputs(gg_json_out *out, const gg_bench_entry *e)
         gg_out_exact(out, "rmse", from->rmse);
         gg_out_exact(out, "floor_rmse", from->floor);
         known(out, "rmse_over_floor", from->rmse / from->floor);
-        if (!e->peer) {
+        if (!e->peer || isfinite(from->truth_rms))
             gg_out_exact(out, "truth_rms", from->truth_rms);
+        if (!e->peer) {
             gg_out_exact(out, "gauge_p99", from->gauge_p99);
             gg_out_exact(out, "gauge_max", from->gauge_max);
         }

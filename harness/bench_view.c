@@ -36,11 +36,12 @@ static const char *name(const gg_bench_entry *e, char *text)
     return text;
 }
 
-static const char *outcome(const gg_bench_entry *e)
+const char *gg_bench_outcome(const gg_bench_entry *e)
 {
     if (e->declined) return "declines";
     if (e->verdict == GG_FAILED) return "wrong";
     if (!(e->total.median > 0)) return "not timed";
+    if (e->verdict != GG_PASSED) return "not verified";
     return e->peer ? "as its script says" : "right";
 }
 
@@ -93,7 +94,7 @@ static void speed(const gg_bench *b, gg_view *view)
                     figure("%.1f", e->extra_bytes / 0x1p20, CELL),
                     e->same_bits < 0 ? "-" : e->same_bits ? "yes" : "no",
                     figure("%.3f", e->graded, CELL), gg_precision_name(e->precision),
-                    place(e, CELL), outcome(e));
+                    place(e, CELL), gg_bench_outcome(e));
     }
     if (b->peak_flops > 0)
         snprintf(g->note, sizeof g->note, "peak: %.0f TFLOP/s, %s. Rank: by forward + "
@@ -184,16 +185,16 @@ static void reasons(const gg_bench *b, gg_view *view)
         const gg_bench_entry *e = &b->entries[i];
         if (e->reason[0] == '\0') continue;
         if (g == NULL) {
-            g = gg_grid_start(view, 3);
+            g = gg_grid_start(view, 4);
             snprintf(g->title, sizeof g->title, "Wrong, declined or not timed");
             gg_grid_add(g, "case\tkernel\toutcome\twhy");
         }
         gg_grid_add(g, "%s\t%s\t%s\t%s", GG_CLEAN(b->cases[e->at].id),
-                    GG_CLEAN(name(e, CELL)), outcome(e), GG_CLEAN(e->reason));
+                    GG_CLEAN(name(e, CELL)), gg_bench_outcome(e), GG_CLEAN(e->reason));
     }
 }
 
-static void make(const gg_bench *b, gg_view *view)
+void gg_bench_view(const gg_bench *b, gg_view *view)
 {
     *view = (gg_view){.line_count = 0};
     lines(b, view);
@@ -207,7 +208,7 @@ static void make(const gg_bench *b, gg_view *view)
 gg_status gg_bench_table(const gg_bench *bench, FILE *out, int width)
 {
     gg_view view;
-    make(bench, &view);
+    gg_bench_view(bench, &view);
     gg_status status = gg_view_table(&view, out, width);
     gg_view_free(&view);
     return status;
@@ -216,7 +217,7 @@ gg_status gg_bench_table(const gg_bench *bench, FILE *out, int width)
 gg_status gg_bench_markdown(const void *bench, FILE *out)
 {
     gg_view view;
-    make(bench, &view);
+    gg_bench_view(bench, &view);
     gg_status status = gg_view_markdown(&view, out);
     gg_view_free(&view);
     return status;

@@ -15,6 +15,7 @@ static const gg_option options[] = {
     {"peers", 'p', "FILE", "lines of a script in scripts/peers/: other people's kernels"},
     {"out", 'o', "FILE", "the outcome as JSON"},
     {"markdown", 'm', "FILE", "the outcome as Markdown"},
+    {"html", 'h', "FILE", "the outcome as one HTML page with charts"},
     GG_OPTION_THREADS,
     GG_OPTIONS_END};
 
@@ -28,6 +29,7 @@ static gg_status parse(int argc, char **argv, gg_bench_options *o)
         case 'c': o->glob = optarg; break;
         case 'o': o->out = optarg; break;
         case 'm': o->markdown = optarg; break;
+        case 'h': o->html = optarg; break;
         case 'p': o->peers = optarg; break;
         case 'n': GG_TRY(gg_parse_int("reps", optarg, 1, GG_BENCH_REPS, &o->reps)); break;
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;
@@ -37,7 +39,7 @@ static gg_status parse(int argc, char **argv, gg_bench_options *o)
     if (optind < argc)
         return gg_fail(GG_BAD_INPUT, "'%s' is not an option of bench: see 'gradgate help'",
                        argv[optind]);
-    GG_TRY(gg_distinct_files((const char *const[]){o->out, o->markdown}, 2));
+    GG_TRY(gg_distinct_files((const char *const[]){o->out, o->markdown, o->html}, 3));
     if (o->suite == NULL)
         return gg_fail(GG_BAD_INPUT, "bench needs --suite: see 'gradgate list suites'");
     if (o->kernels == NULL)
@@ -50,17 +52,20 @@ static int time_kernels(int argc, char **argv)
     gg_bench_options o = {.device = "host", .reps = 15};
     gg_bench bench = {.case_count = 0};
     gg_status status = parse(argc, argv, &o);
-    if (status == GG_OK && o.out != NULL) status = gg_file_check(o.out, "bench");
-    if (status == GG_OK && o.markdown != NULL) status = gg_file_check(o.markdown, "bench");
+    const struct {
+        const char *path;
+        gg_file_fill fill;
+    } files[] = {{o.out, gg_bench_json}, {o.markdown, gg_bench_markdown}, {o.html, gg_bench_html}};
+    for (int i = 0; i < 3 && status == GG_OK; i++)
+        if (files[i].path != NULL) status = gg_file_check(files[i].path, "bench");
     if (status == GG_OK) status = gg_bench_run(&o, NULL, &bench);
     int code = GG_EXIT_NOT_VERIFIED;
     if (status == GG_OK) {
         status = gg_bench_table(&bench, stdout, gg_terminal_width());
         code = gg_verdict_exit(gg_bench_verdict(&bench));
-        if (status == GG_OK && o.out != NULL)
-            status = gg_file_write(o.out, "bench", gg_bench_json, &bench);
-        if (status == GG_OK && o.markdown != NULL)
-            status = gg_file_write(o.markdown, "bench", gg_bench_markdown, &bench);
+        for (int i = 0; i < 3 && status == GG_OK; i++)
+            if (files[i].path != NULL)
+                status = gg_file_write(files[i].path, "bench", files[i].fill, &bench);
     }
     gg_bench_free(&bench);
     return status == GG_OK ? code : gg_complain(status);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "harness/bench.h"
 #include "harness/commands.h"
 #include "harness/golden.h"
 #include "harness/rejudge.h"
@@ -151,6 +152,32 @@ static gg_status write_files(const report_options *o, const page *p, int *writte
     return GG_OK;
 }
 
+/* A stored bench, in the forms that a bench has. */
+static int show_bench(gg_bench *bench, const report_options *o, gg_status status)
+{
+    const struct {
+        const char *path, *what;
+        gg_file_fill fill;
+    } files[] = {{o->markdown, "Markdown", gg_bench_markdown}, {o->html, "HTML", gg_bench_html}};
+    int written = 0, code = gg_verdict_exit(gg_bench_verdict(bench));
+    if (status == GG_OK && (o->junit != NULL || o->judge || o->annotations || o->budget != NULL ||
+                            o->beside_count > 0))
+        status = gg_fail(GG_BAD_INPUT, "of a bench, report makes --html and --markdown alone");
+    for (int i = 0; i < 2 && status == GG_OK; i++) {
+        if (files[i].path == NULL) continue;
+        status = gg_file_write(files[i].path, files[i].what, files[i].fill, bench);
+        if (status == GG_OK)
+            printf("%s: %s, %s\n", files[i].path, files[i].what,
+                   gg_verdict_name(gg_bench_verdict(bench)));
+        written++;
+    }
+    if (status == GG_OK && o->print_markdown) status = gg_bench_markdown(bench, stdout);
+    else if (status == GG_OK && written == 0)
+        status = gg_bench_table(bench, stdout, gg_terminal_width());
+    gg_bench_free(bench);
+    return status == GG_OK ? code : gg_complain(status);
+}
+
 static int show_report(int argc, char **argv)
 {
     gg_run_record run = {.count = 0};
@@ -158,8 +185,12 @@ static int show_report(int argc, char **argv)
     page p = {.run = &run};
     const char *path = NULL;
     int written = 0;
+    gg_bench bench = {.case_count = 0};
+    bool is_bench = false;
     gg_status status = parse_report(argc, argv, &o);
     if (status == GG_OK) status = one_path(argc, argv, "REPORT", &path);
+    if (status == GG_OK) status = gg_bench_read(path, &bench, &is_bench);
+    if (is_bench) return show_bench(&bench, &o, status);
     if (status == GG_OK) status = gg_report_read(path, &run);
     if (status == GG_OK) status = load_budget(&o, &p);
     if (status == GG_OK) status = load_beside(&o, &p);
@@ -192,7 +223,8 @@ const gg_command gg_command_report = {
     .details =
         "Needs no device and no kernel. With a file asked for, only the file is written;\n"
         "otherwise the table is printed. A report that was edited is refused. The page's\n"
-        "charts are drawn by gnuplot; without it the page has tables alone.\n"
+        "charts are drawn by gnuplot; without it the page has tables alone. REPORT may be a\n"
+        "stored bench ('gradgate bench --out') too, for the table, --markdown and --html.\n"
         "\n"
         "What is claimed of the operator's kernels ('gradgate list claims') is held against\n"
         "the run: reproduced, not reproduced, not measured here. A claim that compares\n"

@@ -207,7 +207,7 @@ refuses 3 "not ' 5'" $run --suite smoke600 --repeats ' 5'
 refuses 3 "not '-'" $run --suite smoke600 --case '*-N24-*-s000' --out -
 refuses 3 "must follow exec: or serve:" run --suite smoke600 --kernel serve:
 refuses 3 "one thing at a time" list kernels suites
-refuses 3 "is a gradgate-bench-1, not a report" report "$here/reports/h200/bench.json"
+refuses 3 "is a gradgate-bench-1, not a report" golden "$here/reports/h200/bench.json" --out g.txt
 refuses 3 "is a self-test's, not a report" report "$here/reports/h200/selftest.json"
 refuses 3 "is a suite, not a report" report "$here/cases/suites/smoke600.json"
 exits 0 -h

@@ -65,6 +65,13 @@ done
 exits 1 report "$h200/paper600-atomic.json.gz" --html atomic.html \
     --beside "$h200/paper600-turbo.json.gz"
 exits 0 report "$h200/determinism-twopass.json.gz" --html levels.html
+exits 0 report "$h200/bench.json" --html bench.html
+refuses 3 "of a bench, report makes --html and --markdown alone" report "$h200/bench.json" --junit j.xml
+exits 0 bench --suite linear60 --case 'normal-M1-N3-K15-s000' --kernel all --reps 2 --threads 1 \
+    --out small.json --html small.html
+exits 0 report small.json --html again.html
+for page in small again; do tr -d '0-9.' <"$work/$page.html" >"$work/$page"; done # times have 6 digits
+if cmp -s "$work/small" "$work/again"; then ok; else no "a stored bench has another page"; fi
 # A page too wide for any phone: what follows must be able to fail.
 sed 's|<main>|<main><div style="width:800px">wide</div>|' "$work/levels.html" >"$work/wide.html"
 
@@ -132,7 +139,7 @@ function next() {
         const bad = [...d.querySelectorAll("h1,h2,h3,p,td,th,.tag,.num,.card>b")].filter(cut);
         lines.push(`${page} ${width}: ${root.scrollWidth} of ${root.clientWidth}, ` +
             `${bad.length} cut ${bad.length ? bad[0].textContent.slice(0, 80) : ""}, ` +
-            `${d.querySelector(".charts svg") ? falseBars(d) : "no"} false bars, ` +
+            `${d.querySelector("details .matrix") ? falseBars(d) : "no"} false bars, ` +
             `${badTexts(d, e => frame.contentWindow.getComputedStyle(e))} bad texts, ` +
             `${ids.length - new Set(ids).size} ids twice, ` +
             frame.contentWindow.getComputedStyle(d.body).backgroundColor);
@@ -149,17 +156,18 @@ look() {
     "$browser" --headless=new --no-sandbox --disable-gpu --allow-file-access-from-files \
         --hide-scrollbars --user-data-dir="$work/browser" --window-size=1400,900 \
         --blink-settings=preferredColorScheme=$1 --virtual-time-budget=20000 --dump-dom \
-        "file://$work/look.html#families,atomic,levels,wide,false" 2>/dev/null |
+        "file://$work/look.html#families,atomic,levels,bench,wide,false" 2>/dev/null |
         sed -n 's/.*<pre>//; / of .* cut /p'
 }
 look 0 >"$work/dark"
 look 1 >"$work/light"
 for scheme in dark light; do
-    for page in families atomic levels; do
+    for page in families atomic levels bench; do
         for width in 390 1280; do
             seen=$(grep "^$page $width: " "$work/$scheme")
             case $seen in
             "$page $width: $width of $width, 0 cut , 0 false bars, 0 bad texts, 0 ids twice,"*) ok ;;
+        "bench $width: $width of $width, 0 cut , no false bars, 0 bad texts, 0 ids twice,"*) ok ;;
             *) no "$page at $width px, $scheme: '$seen'" ;;
             esac
         done
@@ -176,6 +184,6 @@ done
 if [ "$(grep -o 'rgb.*' "$work/dark" | head -1)" = "$(grep -o 'rgb.*' "$work/light" |
     head -1)" ]; then no "dark is light"; else ok; fi
 if grep -lE '<script|https?://|<link|@import|url\(' "$work/families.html" "$work/atomic.html" \
-    "$work/levels.html"; then no "a page asks for something"; else ok; fi
+    "$work/levels.html" "$work/bench.html"; then no "a page asks for something"; else ok; fi
 
-conclude 32
+conclude 40

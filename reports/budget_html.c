@@ -7,7 +7,6 @@
 
 #include "reports/budget.h"
 #include "reports/html_page.h"
-#include "reports/html_style.h"
 
 enum { MOST_ROWS = 40, VERDICT_ROOM = 64 };
 static const double LETTER = 5.6; /* its width within a bar, in units of the drawing */
@@ -200,16 +199,11 @@ gg_status gg_budget_html(const void *context, FILE *out)
 {
     const gg_budget *b = context;
     gg_drawing drawing = {.seconds = GG_CHART_SECONDS};
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta http-equiv=\"Content-Security-Policy\" "
-          "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-          out);
-    gg_markup_format(out, "Error budget of %s, %s", b->made.kernel, b->made.suite);
-    fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n", gg_html_style,
-            gg_html_style_more);
+    char title[300];
+    snprintf(title, sizeof title, "Error budget of %s, %s", b->made.kernel, b->made.suite);
+    gg_html_begin(out, title);
     hero(b, out);
     GG_TRY(gg_budget_section(b, &drawing, out));
-    fputs("</main>\n</body>\n</html>\n", out);
+    gg_html_end(out);
     return GG_OK;
 }

@@ -35,11 +35,11 @@ double gg_chart_step(double range)
     return 10 * power;
 }
 
-static void add(gg_chart *chart, gg_mark mark, const char *text)
+static void add(gg_chart *chart, gg_chart_mark mark, const char *text)
 {
     if (chart->count == chart->room) {
         int room = chart->room ? 2 * chart->room : 64;
-        gg_mark *more = realloc(chart->marks, (size_t)room * sizeof *more);
+        gg_chart_mark *more = realloc(chart->marks, (size_t)room * sizeof *more);
         if (more == NULL) {
             chart->broken = true;
             return;
@@ -51,23 +51,37 @@ static void add(gg_chart *chart, gg_mark mark, const char *text)
     chart->marks[chart->count++] = mark;
 }
 
-static double share(const gg_axis *axis, double value)
+double gg_chart_share(const gg_axis *axis, double value)
 {
     return axis->log ? log(value / axis->low) / log(axis->high / axis->low)
                      : (value - axis->low) / (axis->high - axis->low);
 }
 
+void gg_chart_tics(gg_axis *axis)
+{
+    static const int factors[] = {1, 2, 5};
+    double low = fmin(axis->low, axis->high), high = fmax(axis->low, axis->high);
+    int most = high / low < 300 ? 3 : 1;
+    axis->tic_count = 0;
+    for (double power = pow(10, floor(log10(low))); power <= high; power *= 10)
+        for (int f = 0; f < most; f++) {
+            double value = factors[f] * power;
+            if (value >= low && value <= high && axis->tic_count < GG_CHART_TICS)
+                axis->tics[axis->tic_count++] = value;
+        }
+}
+
 static bool within(const gg_axis *axis, double value)
 {
-    return value >= axis->low && value <= axis->high; /* not a NaN */
+    return value >= fmin(axis->low, axis->high) && value <= fmax(axis->low, axis->high);
 }
 
 void gg_chart_bar(gg_chart *chart, double low, double high, double top, double bottom,
                   gg_paint paint, const char *tip)
 {
     if (!within(&chart->x, low) || !within(&chart->x, high)) return;
-    if (!(share(&chart->x, high) - share(&chart->x, low) > THINNEST)) return;
-    add(chart, (gg_mark){.kind = GG_MARK_BAR, .paint = paint, .x = low, .y = top, .low = low,
+    if (!(gg_chart_share(&chart->x, high) - gg_chart_share(&chart->x, low) > THINNEST)) return;
+    add(chart, (gg_chart_mark){.kind = GG_MARK_BAR, .paint = paint, .x = low, .y = top, .low = low,
                          .high = high, .top = top, .bottom = bottom}, tip);
 }
 
@@ -76,42 +90,61 @@ void gg_chart_point(gg_chart *chart, double x, double low, double high, double y
 {
     if (!within(&chart->x, x)) return;
     if (!within(&chart->x, low) || !within(&chart->x, high)) low = high = x;
-    add(chart, (gg_mark){.kind = GG_MARK_POINT, .paint = paint, .x = x, .y = y, .low = low,
+    add(chart, (gg_chart_mark){.kind = GG_MARK_POINT, .paint = paint, .x = x, .y = y, .low = low,
                          .high = high}, tip);
 }
 
 void gg_chart_rule(gg_chart *chart, double x, gg_paint paint)
 {
     if (within(&chart->x, x))
-        add(chart, (gg_mark){.kind = GG_MARK_RULE, .paint = paint, .x = x}, NULL);
+        add(chart, (gg_chart_mark){.kind = GG_MARK_RULE, .paint = paint, .x = x}, NULL);
+}
+
+void gg_chart_line(gg_chart *chart, double from_x, double from_y, double to_x, double to_y)
+{
+    const gg_axis *x = &chart->x, *y = &chart->y;
+    if (within(x, from_x) && within(x, to_x) && within(y, from_y) && within(y, to_y) &&
+        (fabs(gg_chart_share(x, to_x) - gg_chart_share(x, from_x)) > THINNEST ||
+         fabs(gg_chart_share(y, to_y) - gg_chart_share(y, from_y)) > THINNEST))
+        add(chart, (gg_chart_mark){.kind = GG_MARK_LINE, .paint = GG_PAINT_LINE, .low = from_x,
+                             .high = to_x, .bottom = from_y, .top = to_y}, NULL);
 }
 
 void gg_chart_text(gg_chart *chart, gg_mark_kind kind, double x, double y, gg_paint paint,
                    const char *text)
 {
     if (within(&chart->x, x))
-        add(chart, (gg_mark){.kind = kind, .paint = paint, .x = x, .y = y}, text);
+        add(chart, (gg_chart_mark){.kind = kind, .paint = paint, .x = x, .y = y}, text);
 }
 
 /* The colour by which chart_svg.c knows a paint again. */
 static int colour(gg_paint paint) { return 0x010100 + (int)paint; }
 
+static bool has_figures(const gg_axis *a) { return a->step > 0 || a->tic_count > 0; }
+
 static double drawn_height(const gg_chart *chart)
 {
-    return TOP + chart->height + (chart->x.step > 0 ? AXIS : TOP);
+    return TOP + chart->height + (has_figures(&chart->x) ? AXIS : TOP);
 }
 
 static void axis(const gg_axis *a, char name, FILE *script)
 {
-    if (name == 'y') fprintf(script, "set yrange [%.12g:%.12g]\n", a->high, a->low);
-    else fprintf(script, "set xrange [%.12g:%.12g]\n", a->low, a->high);
+    /* gnuplot's logarithms drop texts on an edge at 10 or 100; its steps begin at the edge */
+    double edge = !a->log || a->tic_count == 0 ? 1 : a->low < a->high ? 1 + 1e-9 : 1 - 1e-9;
+    double low = a->low / edge, high = a->high * edge;
+    if (name == 'y') fprintf(script, "set yrange [%.12g:%.12g]\n", high, low);
+    else fprintf(script, "set xrange [%.12g:%.12g]\n", low, high);
     if (a->log) fprintf(script, "set logscale %c\n", name);
-    if (!(a->step > 0)) {
+    if (!has_figures(a)) {
         fprintf(script, "unset %ctics\n", name);
         return;
     }
-    fprintf(script, "set format %c \"%s\"\nset %ctics %.12g nomirror scale 0 offset %s "
-            "textcolor rgb \"#%06x\"\n", name, a->unit, name, a->step,
+    fprintf(script, "set format %c \"%s\"\nset %ctics ", name, a->unit, name);
+    for (int i = 0; i < a->tic_count; i++)
+        fprintf(script, "%s%.12g", i ? "," : "(", a->tics[i]);
+    if (a->tic_count > 0) fputs(")", script);
+    else fprintf(script, "%.12g", a->step);
+    fprintf(script, " nomirror scale 0 offset %s textcolor rgb \"#%06x\"\n",
             name == 'x' ? "0,0.4" : "0.4,0", colour(GG_PAINT_SOFT));
 }
 
@@ -129,7 +162,8 @@ static void frame(const gg_chart *chart, FILE *script)
     axis(&chart->x, 'x', script);
     axis(&chart->y, 'y', script);
     if (!chart->framed)
-        fprintf(script, "set grid xtics lt 1 lc rgb \"#%06x\"\n", colour(GG_PAINT_GRID));
+        fprintf(script, "set grid xtics %slt 1 lc rgb \"#%06x\"\n",
+                has_figures(&chart->y) ? "ytics " : "", colour(GG_PAINT_GRID));
 }
 
 /* One block of data a kind of mark, in their order. A text is named by its place. */
@@ -137,7 +171,7 @@ static bool block(const gg_chart *chart, gg_mark_kind kind, FILE *script)
 {
     int count = 0;
     for (int i = 0; i < chart->count; i++) {
-        const gg_mark *m = &chart->marks[i];
+        const gg_chart_mark *m = &chart->marks[i];
         if (m->kind != kind) continue;
         if (kind == GG_MARK_RULE) {
             fprintf(script, "set arrow from first %.12g, graph 0 to first %.12g, graph 1 nohead "
@@ -146,7 +180,7 @@ static bool block(const gg_chart *chart, gg_mark_kind kind, FILE *script)
         }
         if (count++ == 0) fprintf(script, "$k%d << END\n", (int)kind);
         fprintf(script, "%.12g\t%.12g\t%d\t", m->x, m->y, colour(m->paint));
-        if (kind == GG_MARK_BAR)
+        if (kind == GG_MARK_BAR || kind == GG_MARK_LINE)
             fprintf(script, "%.12g\t%.12g\t%.12g\t%.12g\n", m->low, m->high, m->top, m->bottom);
         else if (kind == GG_MARK_POINT) fprintf(script, "%.12g\t%.12g\n", m->low, m->high);
         else fprintf(script, "t%d\n", i);
@@ -159,6 +193,7 @@ static void write_script(const gg_chart *chart, FILE *script)
 {
     static const char *const plots[GG_MARK_KINDS] = {
         "using 1:2:4:5:6:7:3 with boxxyerror lc rgb variable",
+        "using 4:7:($5-$4):($6-$7):3 with vectors nohead lc rgb variable",
         "using 1:2:4:5:3 with xerrorbars pt 7 ps 1 lc rgb variable",
         NULL,
         "using 1:2:4:3 with labels right offset -0.7,0 tc rgb variable",

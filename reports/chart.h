@@ -13,7 +13,7 @@
 
 #include "reports/gnuplot.h"
 
-enum { GG_CHART_STEPS = 8, GG_CHART_SEGMENTS = 8 };
+enum { GG_CHART_STEPS = 8, GG_CHART_SEGMENTS = 8, GG_CHART_TICS = 12 };
 
 /* Paints: style classes, whose names chart_svg.c has. A segment and a step of a map stand
  * for so many paints in a row. */
@@ -23,6 +23,7 @@ typedef enum gg_paint {
     GG_PAINT_GRID, GG_PAINT_FLOOR, GG_PAINT_ZERO, /* lines */
     GG_PAINT_BAR, GG_PAINT_OK, GG_PAINT_BAD, GG_PAINT_OPEN,
     GG_PAINT_WITHIN, /* text on a segment */
+    GG_PAINT_LINE,   /* of GG_MARK_LINE alone */
     GG_PAINT_SEGMENT,
     GG_PAINT_ERROR = GG_PAINT_SEGMENT + GG_CHART_SEGMENTS, /* weakest step first */
     GG_PAINT_BITS = GG_PAINT_ERROR + GG_CHART_STEPS,
@@ -30,15 +31,19 @@ typedef enum gg_paint {
 } gg_paint;
 
 /* A logarithmic axis begins above 0. `step`: between its figures, a factor on a logarithmic
- * one; 0: none are written. `unit`: printf's for gnuplot, "%g %%". */
+ * one; 0: none are written but those of `tics`. `unit`: printf's for gnuplot, "%g %%". A y
+ * axis whose low is the larger one grows upwards. */
 typedef struct gg_axis {
     double low, high, step;
+    double tics[GG_CHART_TICS]; /* figures at these values, instead of at steps */
+    int tic_count;
     bool log;
     const char *unit;
 } gg_axis;
 
 typedef enum gg_mark_kind {
     GG_MARK_BAR,    /* a filled box */
+    GG_MARK_LINE,   /* from (low, bottom) to (high, top) */
     GG_MARK_POINT,  /* a dot in its interval from low to high */
     GG_MARK_RULE,   /* a line across the plot at an x, over the bars */
     GG_MARK_NAME,   /* a text that ends left of x = low */
@@ -47,12 +52,12 @@ typedef enum gg_mark_kind {
     GG_MARK_KINDS
 } gg_mark_kind;
 
-typedef struct gg_mark {
+typedef struct gg_chart_mark {
     gg_mark_kind kind;
     gg_paint paint;
     double x, y, low, high, bottom, top; /* in units of the axes */
     char *text; /* of a text; else what pointing at the mark shows, or NULL */
-} gg_mark;
+} gg_chart_mark;
 
 /* Lengths in units of the drawing, which is GG_CHART_WIDTH wide and scales to the page.
  * y grows downwards. */
@@ -61,7 +66,7 @@ typedef struct gg_chart {
     double left, right, height; /* margins; height of the plot without its axis */
     gg_axis x, y;
     bool framed;
-    gg_mark *marks;
+    gg_chart_mark *marks;
     int count, room;
     bool broken; /* memory ran out */
 } gg_chart;
@@ -82,11 +87,16 @@ void gg_chart_bar(gg_chart *chart, double low, double high, double top, double b
 void gg_chart_point(gg_chart *chart, double x, double low, double high, double y,
                     gg_paint paint, const char *tip);
 void gg_chart_rule(gg_chart *chart, double x, gg_paint paint);
+void gg_chart_line(gg_chart *chart, double from_x, double from_y, double to_x, double to_y);
 void gg_chart_text(gg_chart *chart, gg_mark_kind kind, double x, double y, gg_paint paint,
                    const char *text);
 
 /* A step of 1, 2 or 5 times a power of ten, of which few fit into the range. */
 double gg_chart_step(double range);
+/* Figures at 1, 2 and 5 times the powers of ten of a logarithmic axis, or at the powers alone. */
+void gg_chart_tics(gg_axis *axis);
+/* Where a value lies on its axis, as a share of it from low to high. */
+double gg_chart_share(const gg_axis *axis, double value);
 
 /* Draws and frees the chart: its SVG, which the caller frees, or NULL, and drawing->trouble
  * says why; no later chart of that page is tried, so a gnuplot that hangs delays it once. */

@@ -9,7 +9,8 @@
 #include "reports/markup.h"
 
 static const char *const classes[GG_PAINT_SEGMENT] = {
-    "", "ink", "strong", "soft", "grid", "floor", "zero", "bar", "ok", "bad", "open", "within"};
+    "", "ink", "strong", "soft", "grid", "floor", "zero", "bar", "ok", "bad", "open", "within",
+    "line"};
 
 /* An element of gnuplot's from '<' to '>', and where the next may begin. */
 typedef struct element {
@@ -83,12 +84,12 @@ static void coordinates(const char *value, int length, FILE *out)
 }
 
 /* The next mark of a kind, if it has that paint. */
-static const gg_mark *next_mark(taking *t, gg_mark_kind kind, int paint)
+static const gg_chart_mark *next_mark(taking *t, gg_mark_kind kind, int paint)
 {
     while (t->next[kind] < t->chart->count && t->chart->marks[t->next[kind]].kind != kind)
         t->next[kind]++;
     if (t->next[kind] == t->chart->count) return NULL;
-    const gg_mark *mark = &t->chart->marks[t->next[kind]++];
+    const gg_chart_mark *mark = &t->chart->marks[t->next[kind]++];
     return (int)mark->paint == paint ? mark : NULL;
 }
 
@@ -108,7 +109,7 @@ static bool polygon(taking *t, const element *e)
     int length = 0, paint = paint_of(e, "fill");
     const char *points = attribute(e, "points", &length);
     if (paint == 0 || points == NULL) return true;
-    const gg_mark *mark = next_mark(t, GG_MARK_BAR, paint);
+    const gg_chart_mark *mark = next_mark(t, GG_MARK_BAR, paint);
     if (mark == NULL) return false;
     fputs("<polygon", t->out);
     class_of(paint, t->out);
@@ -127,7 +128,7 @@ static bool disc(taking *t, const element *e)
     const char *place = attribute(e, "transform", &length);
     if (paint == 0 || place == NULL || sscanf(place, "translate(%lf,%lf)", &x, &y) != 2)
         return true;
-    const gg_mark *mark = next_mark(t, GG_MARK_POINT, paint);
+    const gg_chart_mark *mark = next_mark(t, GG_MARK_POINT, paint);
     if (mark == NULL) return false;
     fputs("<circle", t->out);
     class_of(paint, t->out);
@@ -136,7 +137,7 @@ static bool disc(taking *t, const element *e)
     return true;
 }
 
-/* Rules, intervals, grid and frame; the first are marks of their own. */
+/* Rules, lines, intervals, grid and frame; the first two are marks of their own. */
 static bool path(taking *t, const element *e)
 {
     int length = 0, paint = paint_of(e, "stroke");
@@ -144,6 +145,8 @@ static bool path(taking *t, const element *e)
     if (paint == 0 || line == NULL || memchr(line, 'L', (size_t)length) == NULL) return true;
     bool rule = paint == GG_PAINT_FLOOR || paint == GG_PAINT_ZERO;
     if (rule && next_mark(t, GG_MARK_RULE, paint) == NULL) return false;
+    for (int i = 0; paint == GG_PAINT_LINE && i < length; i++) /* many in one path */
+        if (line[i] == 'L' && next_mark(t, GG_MARK_LINE, paint) == NULL) return false;
     fputs("<path", t->out);
     class_of(paint, t->out);
     fputs(" d=\"", t->out);
@@ -182,7 +185,7 @@ static void cut(const char *text, int most, FILE *out)
     fputs("</title>", out);
 }
 
-static bool is_text(const gg_mark *mark)
+static bool is_text(const gg_chart_mark *mark)
 {
     return mark->kind == GG_MARK_NAME || mark->kind == GG_MARK_BESIDE ||
            mark->kind == GG_MARK_WITHIN;
@@ -194,7 +197,7 @@ static bool text(taking *t, const element *e)
     const char *from = e->end + 1, *to = strchr(from, '<');
     if (t->paint == 0 || to == NULL) return true;
     while (*from == ' ') from++;
-    const gg_mark *mark = NULL;
+    const gg_chart_mark *mark = NULL;
     if (*from == 't') {
         char *after;
         long number = strtol(from + 1, &after, 10);

@@ -25,21 +25,30 @@ const char *gg_html_figure(double value, char text[32])
     return text;
 }
 
-#define FIGURE(value) gg_html_figure(value, (char[32]){0})
-
-static void head(const gg_page *page)
+void gg_html_begin(FILE *out, const char *title)
 {
-    const gg_run_record *run = page->run;
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" "
           "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, "
           "initial-scale=1\">\n<title>",
-          page->out);
-    gg_markup_format(page->out, "%s: %s on %s, %s", gg_verdict_name(gg_run_verdict(run)),
-                     run->kernel, run->device, run->suite);
-    fprintf(page->out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n",
+          out);
+    gg_markup(out, title);
+    fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n",
             gg_html_style, gg_html_style_more);
+}
+
+void gg_html_end(FILE *out) { fputs("</main>\n</body>\n</html>\n", out); }
+
+#define FIGURE(value) gg_html_figure(value, (char[32]){0})
+
+static void head(const gg_page *page)
+{
+    const gg_run_record *run = page->run;
+    char title[400];
+    snprintf(title, sizeof title, "%s: %s on %s, %s", gg_verdict_name(gg_run_verdict(run)),
+             run->kernel, run->device, run->suite);
+    gg_html_begin(page->out, title);
 }
 
 static void hero(const gg_page *page)
@@ -73,20 +82,25 @@ static void hero(const gg_page *page)
     fputs("</p>\n</header>\n", page->out);
 }
 
-static void tile(const gg_page *page, const char *title, const char *class,
-                 const char *answer, const char *basis)
+void gg_html_tile(FILE *out, const char *title, const char *class, const char *answer,
+                  const char *basis)
 {
-    fprintf(page->out,
-            "<section class=\"card\"><h3>%s <span class=\"tag %s\">%s</span></h3><b>",
+    fprintf(out, "<section class=\"card\"><h3>%s <span class=\"tag %s\">%s</span></h3><b>",
             title, class,
             strcmp(class, "passed") == 0   ? "yes"
             : strcmp(class, "failed") == 0 ? "no"
             : strcmp(class, "open") == 0   ? "not verified"
                                            : "not asked");
-    gg_markup(page->out, answer);
-    fputs("</b><p class=\"soft\">", page->out);
-    gg_markup(page->out, basis);
-    fputs("</p></section>\n", page->out);
+    gg_markup(out, answer);
+    fputs("</b><p class=\"soft\">", out);
+    gg_markup(out, basis);
+    fputs("</p></section>\n", out);
+}
+
+static void tile(const gg_page *page, const char *title, const char *class,
+                 const char *answer, const char *basis)
+{
+    gg_html_tile(page->out, title, class, answer, basis);
 }
 
 /* Cases that fail the repeat check, or else any other check. */
@@ -313,12 +327,17 @@ static void figures(const gg_page *page)
     fputs("</table></div>\n", page->out);
 }
 
-static void fact(const gg_page *page, const char *name, const char *value)
+void gg_html_fact(FILE *out, const char *name, const char *value)
 {
     if (!value[0]) return;
-    fprintf(page->out, "<dt>%s</dt><dd>", name);
-    gg_markup(page->out, value);
-    fputs("</dd>\n", page->out);
+    fprintf(out, "<dt>%s</dt><dd>", name);
+    gg_markup(out, value);
+    fputs("</dd>\n", out);
+}
+
+static void fact(const gg_page *page, const char *name, const char *value)
+{
+    gg_html_fact(page->out, name, value);
 }
 
 static void environment(const gg_page *page)
@@ -381,7 +400,7 @@ static gg_status body(const gg_page *page, const gg_budget *budget, const gg_cla
     gg_html_limits(page);
     figures(page);
     environment(page);
-    fputs("</main>\n</body>\n</html>\n", page->out);
+    gg_html_end(page->out);
     return status;
 }
 

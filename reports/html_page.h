@@ -8,6 +8,7 @@
 #include "reports/chart.h"
 #include "reports/markup.h"
 #include "reports/summary.h"
+#include "reports/view.h"
 
 typedef struct gg_page {
     const gg_run_record *run;
@@ -15,6 +16,17 @@ typedef struct gg_page {
     FILE *out;
     gg_drawing *drawing;
 } gg_page;
+
+/* The page around what is written between the two; tiles stand in <div class="cards">, facts
+ * in a <dl>. Titles and names are our own words, all else is escaped. A tile's class is that
+ * of a verdict, or "none": not asked. A fact without a value is left out. */
+void gg_html_begin(FILE *out, const char *title);
+void gg_html_end(FILE *out);
+void gg_html_tile(FILE *out, const char *title, const char *class, const char *answer,
+                  const char *basis);
+void gg_html_fact(FILE *out, const char *name, const char *value);
+/* A grid of a view as a table, with its note below. */
+void gg_html_grid(const gg_grid *grid, FILE *out);
 
 /* The style class of a verdict: "passed", "failed" or "open". */
 const char *gg_html_class(gg_verdict verdict);

@@ -6,6 +6,27 @@
 
 #include "reports/html_page.h"
 
+void gg_html_grid(const gg_grid *grid, FILE *out)
+{
+    fputs("<div class=\"wide\"><table>", out);
+    for (int r = 0; r < grid->count; r++) {
+        int length = 0;
+        const char *cell, *kind = r == 0 ? "th" : "td";
+        fputs("<tr>", out);
+        for (int c = 0; (cell = gg_grid_cell(grid->rows[r], c, &length)) != NULL; c++) {
+            fprintf(out, "<%s%s>", kind, c < grid->left ? "" : " class=\"n\"");
+            gg_markup_part(out, cell, (size_t)length);
+            fprintf(out, "</%s>", kind);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</table></div>\n", out);
+    if (!grid->note[0] && !grid->broken) return;
+    fputs("<p class=\"soft\">", out);
+    gg_markup(out, grid->note);
+    fputs(grid->broken ? " Incomplete: no memory for all rows.</p>\n" : "</p>\n", out);
+}
+
 static bool begins_output(const gg_summary *s, int i)
 {
     return i == 0 || strcmp(s->rows[i].output, s->rows[i - 1].output) != 0;

@@ -38,7 +38,7 @@ link() {
 seeds() { # of each parser, from committed suites and from reports made of them
     mkdir -p "$fuzz/seeds" && cd "$fuzz/seeds" || return 1
     mkdir -p cases/suite reports/journal harness/report harness/golden harness/bench_peers \
-        harness/command reports/safetensors reports/budget_read harness/timings
+        harness/command reports/safetensors reports/budget_read harness/timings harness/bench_read
     cp "$here"/cases/suites/*.json cases/suite
     gradgate=$(cd "$here" && cd "$build" && pwd)/gradgate
     run="$gradgate run --device host --certify 0 --threads 1"
@@ -49,7 +49,7 @@ seeds() { # of each parser, from committed suites and from reports made of them
     sed 's/^ *//' b | tr -d '\n' >reports/budget_read/b
     $gradgate bench --suite linear60 --case 'normal-M1-N3-K15-s000' --kernel plain,scattered \
         --reps 3 --threads 1 --out t >/dev/null
-    sed 's/^ *//' t | tr -d '\n' >harness/timings/t
+    sed 's/^ *//' t | tr -d '\n' | tee harness/timings/t >harness/bench_read/t
     gzip -c l >harness/report/l.gz
     for r in l a; do sed 's/^ *//' $r | tr -d '\n' >harness/report/$r; done
     for r in l a; do $gradgate golden $r --out harness/golden/$r >/dev/null; done
