@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/triangle_attention/twin_fixture.h"
+#include "kernels/triangle_attention/twopass_plan.h"
 
 TestSuite(call, .timeout = 60);
 
@@ -151,4 +152,17 @@ Test(call, chunks_of_rows)
         int rows = gg_ta_chunk_rows(R), count = gg_ta_chunk_count(R);
         cr_assert(count <= 16 && rows * count >= R && rows * (count - 1) < R, "%d", R);
     }
+}
+
+/* A cluster has eight CTAs at most, and a CTA whole steps of 32 keys in each half. */
+Test(call, key_ranges_of_twopass)
+{
+    for (int D = 8; D <= GG_TA_MAX_HEAD; D += 8)
+        for (int N = 1; N <= GG_TA_TWOPASS_MAX_KEYS; N++) {
+            int half = gg_ta_twopass_half(N, D), ranges = gg_ta_twopass_ranges(N, D);
+            cr_assert(half % 32 == 0 && half <= 192 && ranges <= 8, "N %d D %d", N, D);
+            cr_assert(2 * half * ranges >= N && 2 * half * (ranges - 1) < N, "%d %d", N, D);
+            cr_assert(D <= GG_TA_TWOPASS_NARROW || half == 192, "N %d D %d", N, D);
+        }
+    cr_assert_eq(gg_ta_twopass_half(256, 32), 128);
 }

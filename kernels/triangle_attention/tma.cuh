@@ -137,8 +137,8 @@ __device__ __forceinline__ void ring_init(uint32_t barriers, int warps)
     }
 }
 
-/* Map of bf16 [planes][rows][columns], read in boxes of [1][box_rows][W], W = 16 or 32,
- * with the swizzle that wgmma.cuh expects. The function comes from the driver at run time,
+/* Map of bf16 [planes][rows][columns], read in boxes of [1][box_rows][W], W = 16, 32 or
+ * 64, with the swizzle that wgmma.cuh expects. The function comes from the driver at run time,
  * so that nothing is linked against it. */
 static inline cudaError_t make_tensor_map(CUtensorMap *map, const void *data, size_t planes,
                                           int rows, int columns, int W, int box_rows)
@@ -162,7 +162,9 @@ static inline cudaError_t make_tensor_map(CUtensorMap *map, const void *data, si
     const CUresult result = reinterpret_cast<Encode *>(entry)(
         map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<void *>(data), extent, stride,
         box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-        W == 32 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_32B,
+        W == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+        : W == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                  : CU_TENSOR_MAP_SWIZZLE_32B,
         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }

@@ -136,8 +136,9 @@ static inline void fixture_init(fixture *f, const shape *s, uint64_t seed)
         else f->out[i] = tensor_make(5, f->head, code, bits);
         f->outputs[i] = &f->out[i];
     }
+    /* Compensation and, which only split has, pairs. */
     f->call = (gg_call){
-        .inputs = f->inputs, .outputs = f->outputs, .features = 1, .threads = 1};
+        .inputs = f->inputs, .outputs = f->outputs, .features = 7, .threads = 1};
 }
 
 /* Forward and backward, each with a workspace full of poison. */

@@ -6,8 +6,9 @@
 TestSuite(twin, .timeout = 120);
 
 static const gg_kernel *const twins[] = {&gg_ta_naive_twin, &gg_ta_recompute_twin,
-                                         &gg_ta_turbo_twin};
-enum { TWINS = 3 };
+                                         &gg_ta_turbo_twin, &gg_ta_twopass_twin,
+                                         &gg_ta_split_twin};
+enum { TWINS = 5 };
 
 static const shape shapes[] = {
     {1, 1, 1, 1, 8, GG_TA_KEYS_ALL, 0, 1},

@@ -48,16 +48,22 @@ struct TwopassKind {
     bool pairs; /* of the direction at hand */
 };
 
+/* Columns that tiles of q, k, v and dout are padded to. */
+static inline int twopass_columns(int D)
+{
+    return D <= 16 ? 16 : D <= 32 ? 32 : 64;
+}
+
 static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
 {
     TwopassTiles t;
     t.tiles = (int)tiles_of(u);
     t.even = (t.tiles + 1) & ~1;
-    t.half = gg_ta_twopass_half(u.N);
-    t.ranges = gg_ta_twopass_ranges(u.N);
+    t.half = gg_ta_twopass_half(u.N, u.D);
+    t.ranges = gg_ta_twopass_ranges(u.N, u.D);
     t.keys = t.ranges * 2 * t.half / GG_TA_TILE;
-    t.chunk_rows = gg_ta_twopass_chunk_rows(u.B, u.R, u.H, u.N);
-    t.chunks = gg_ta_twopass_chunk_count(u.B, u.R, u.H, u.N);
+    t.chunk_rows = gg_ta_twopass_chunk_rows(u.B, u.R, u.H, u.N, u.D);
+    t.chunks = gg_ta_twopass_chunk_count(u.B, u.R, u.H, u.N, u.D);
     return t;
 }
 
@@ -81,7 +87,7 @@ enum class RowWord { WHOLE = 0, PART = 1, LIVE = 2, NEXT = 3 };
 
 enum {
     RANGE_WORDS = 6, /* key tiles of a range, at most */
-    MAX_RANGES = 8
+    MAX_RANGES = GG_TA_TWOPASS_RANGES
 };
 
 __host__ __device__ __forceinline__ int row_word(RowWord which, int tiles)

@@ -47,8 +47,6 @@ const char *gg_ta_twopass_supports(const gg_call *call)
     if (why)
         return why;
     gg_ta_unpack(call, &u);
-    if (u.D > GG_TA_TWOPASS_MAX_HEAD)
-        return "D is larger than 32";
     if (u.N > GG_TA_TWOPASS_MAX_KEYS)
         return "N is larger than 3072";
     const TwopassTiles t = twopass_tiles(u);

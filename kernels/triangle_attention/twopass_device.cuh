@@ -14,7 +14,6 @@ enum {
     /* Of the words of a row (twopass.cuh). */
     ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 4) * 8, /* without those by range */
     ROW_VALUES = GG_TA_TILE * 16,    /* bytes of the row values of 64 queries */
-    ALIGNMENT = 512,                 /* of a tile: a 64-byte swizzle repeats after 512 bytes */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
 };
 
@@ -188,13 +187,20 @@ __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], const uin
     }
 }
 
-/* The same from a tile in shared memory, 64-byte or 32-byte swizzled, by ldmatrix: all of it,
+/* What the swizzle of a tile does to the 16-byte pieces of a row: their numbers are turned. */
+template <int W>
+__device__ __forceinline__ uint32_t turn_of_row(uint32_t row)
+{
+    return W == 64 ? row & 7 : W == 32 ? row >> 1 & 3 : row >> 2 & 1;
+}
+
+/* The same from a tile in shared memory, swizzled, by ldmatrix: all of it,
  * zero included where there is nothing. */
 template <int W>
 __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t tile)
 {
     const uint32_t lane = threadIdx.x & 31, row = (threadIdx.x >> 1 & 48) + (lane & 15);
-    const uint32_t turn = W == 32 ? row >> 1 & 3 : row >> 2 & 1;
+    const uint32_t turn = turn_of_row<W>(row);
 #pragma unroll
     for (int x = 0; x < W / 16; x++)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -261,7 +267,7 @@ constexpr int ROWS_OUT = 8 * W * 2;
 template <int W>
 __device__ __forceinline__ uint32_t piece_of_row(uint32_t buffer, uint32_t row, uint32_t piece)
 {
-    return buffer + row * (2 * W) + ((piece ^ (W == 32 ? row >> 1 & 3 : row >> 2 & 1)) << 4);
+    return buffer + row * (2 * W) + ((piece ^ turn_of_row<W>(row)) << 4);
 }
 
 /* x[n]: columns 8 n + 2 (lane % 4) and the next of row lane / 4. A __syncwarp() lies between
@@ -271,19 +277,29 @@ __device__ __forceinline__ void lay_rows(uint32_t buffer, const uint32_t (&x)[W 
 {
     const uint32_t lane = lane_now();
     const uint32_t to = piece_of_row<W>(buffer, lane & 7, lane >> 3 & (W / 8 - 1));
-    if constexpr (W == 32)
+    if constexpr (W >= 32)
         asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                      :
                      : "r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
                      : "memory");
-    else
+    if constexpr (W == 64)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                     :
+                     : "r"(piece_of_row<W>(buffer, lane & 7, 4 + (lane >> 3))), "r"(x[4]),
+                       "r"(x[5]), "r"(x[6]), "r"(x[7])
+                     : "memory");
+    if constexpr (W == 16)
         asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
                      :
                      : "r"(to), "r"(x[0]), "r"(x[1])
                      : "memory");
 }
 
-/* The row and the piece of it that a lane takes out; with W = 16 the upper half has none. */
+/* The row and the piece of it that a lane takes out; with W = 16 the upper half has none. With
+ * W = 64 a lane has two, a second one four rows on: part 1. */
+template <int W>
+constexpr int ROW_PARTS = W == 64 ? 2 : 1;
+
 template <int W>
 struct RowPiece {
     uint32_t row, piece;
@@ -292,6 +308,10 @@ struct RowPiece {
     {
         const uint32_t lane = lane_now();
         row = lane / (W / 8), piece = lane % (W / 8);
+    }
+    __device__ __forceinline__ RowPiece(const RowPiece &first, int part)
+        : row(first.row + 4 * (uint32_t)part), piece(first.piece)
+    {
     }
     __device__ __forceinline__ uint4 take(uint32_t buffer) const
     {

@@ -15,7 +15,8 @@
  * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. As a
  * shared operand q takes none; in registers it would take 16 and ptxas would serialise.
  * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
- * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32. */
+ * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32.
+ * W = 64: two rows, 240 registers, of which o takes 64; two stages of 64 KB. */
 #include "kernels/triangle_attention/twopass_forward_copy.cuh"
 
 namespace {
@@ -167,13 +168,17 @@ struct Block {
                                                     int count, const uint32_t (&x)[W / 8],
                                                     uint32_t buffer)
     {
-        const RowPiece<W> lane;
+        const RowPiece<W> mine;
         __syncwarp(); /* the rows before have been read */
         lay_rows<W>(buffer, x);
         __syncwarp();
-        if (lane.inside(count, a.D))
-            *reinterpret_cast<uint4 *>(to + (first + lane.row) * a.D + 8 * lane.piece) =
-                lane.take(buffer);
+#pragma unroll
+        for (int part = 0; part < ROW_PARTS<W>; part++) {
+            const RowPiece<W> lane(mine, part);
+            if (lane.inside(count, a.D))
+                *reinterpret_cast<uint4 *>(to + (first + lane.row) * a.D + 8 * lane.piece) =
+                    lane.take(buffer);
+        }
     }
 
     /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. */
@@ -193,7 +198,7 @@ struct Place {
     Ring<P::STAGES> ring;
     int count;                  /* pieces of work done, from which the rest follows */
     uint32_t start, keys, bias; /* shared addresses; of the first stage, for this thread */
-    int row;                    /* of the three */
+    int row;                    /* of P::ROWS */
 
     /* The piece of work at hand: formed again rather than kept through the loop. */
     __device__ __forceinline__ int item() const
@@ -303,12 +308,12 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
         Walk<MASKED> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK);
         if (MASKED) {
-            walk.start(a.tiles);
+            walk.template start<P::ROWS>(a.tiles);
             walk.join(p.row, a.tiles);
         }
         attend(a, p, q, walk);
         release_stage(ready + 8 * P::QUERY_STAGES);
-        const Piece<3> at(a, p.item());
+        const Piece<P::ROWS> at(a, p.item());
         const int query0 = 128 * at.block;
         if (p.row >= at.rows)
             continue;
@@ -327,7 +332,7 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     typedef Plan<W> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    for (int i = (int)threadIdx.x; i < 512 / 4; i += P::THREADS)
+    for (int i = (int)threadIdx.x; i < P::ONES_BYTES / 4; i += P::THREADS)
         asm volatile("st.shared.b32 [%0], %1;"
                      :
                      : "r"(start + P::ONES + 4 * i), "r"(0x3f803f80u)
@@ -371,7 +376,8 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
                                   const TwopassSpace &space, bool pairs)
 {
     const TwopassTiles t = twopass_tiles(u);
-    const int W = u.D <= 16 ? 16 : 32;
+    const int W = twopass_columns(u.D);
+    const int rows = W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS;
     Forward a = {};
     a.bias = static_cast<const char *>(space.bias);
     a.words = space.words;
@@ -380,7 +386,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.m = saved.m, a.inv = saved.inv;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys;
-    a.blocks = t.even / 2, a.row_groups = (u.R + 2) / 3;
+    a.blocks = t.even / 2, a.row_groups = (u.R + rows - 1) / rows;
     a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
     a.c1 = u.c1, a.growth = GG_TA_TWOPASS_GROWTH * u.root;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
@@ -392,5 +398,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     }
     if (W == 16)
         return pairs ? by_keys<16, true>(u, a) : by_keys<16, false>(u, a);
-    return pairs ? by_keys<32, true>(u, a) : by_keys<32, false>(u, a);
+    if (W == 32)
+        return pairs ? by_keys<32, true>(u, a) : by_keys<32, false>(u, a);
+    return pairs ? by_keys<64, true>(u, a) : by_keys<64, false>(u, a);
 }

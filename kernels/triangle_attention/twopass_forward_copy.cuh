@@ -17,26 +17,27 @@ struct Forward {
     uint16_t *o, *error;              /* bf16 [B,R,H,N,D] or NULL */
     float *wide, *m, *inv;            /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
-    int blocks, row_groups, items;    /* of 128 queries; of three rows; pieces of work */
+    int blocks, row_groups, items;    /* of 128 queries; of P::ROWS rows; pieces of work */
     float c1, growth;                 /* a logit to units of log 2; GROWTH sqrt(D) */
 };
 
 template <int W>
 struct Plan {
-    static constexpr int ROWS = 3, WARPS = 4 * ROWS, THREADS = 128 * ROWS + 128;
+    static constexpr int ROWS = W == 64 ? 2 : 3, WARPS = 4 * ROWS, THREADS = 128 * ROWS + 128;
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
-    static constexpr int STAGES = W == 32 ? 3 : 4;
+    static constexpr int STAGES = W == 64 ? 2 : W == 32 ? 3 : 4;
     static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
-    static constexpr int OUT = ONES + 512; /* a buffer of eight rows a warp */
+    static constexpr int ONES_BYTES = W == 64 ? 1024 : 512;
+    static constexpr int OUT = ONES + ONES_BYTES; /* a buffer of eight rows a warp */
     static constexpr int KEY_WORDS = OUT + WARPS * ROWS_OUT<W>; /* a Walk a stage of q */
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES;
-    static_assert(SHARED <= SHARED_LIMIT, "fits");
+    static_assert(SHARED <= SHARED_LIMIT && TILE % (16 * W) == 0, "fits; swizzles are aligned");
 };
 
 /* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
@@ -49,12 +50,13 @@ struct Walk {
 
     __device__ __forceinline__ Walk(uint32_t words) : words(words), alive(0), whole(0) {}
     /* Once the words are there. One thread, or all of a warp. */
+    template <int ROWS>
     __device__ __forceinline__ void start(int tiles)
     {
 #pragma unroll
-        for (int i = 0; i < 6; i++) {
-            const int t = row_word(i < 3 ? RowWord::WHOLE : RowWord::PART, tiles);
-            alive |= (uint64_t)word(i % 3, t, 1) << 32 | word(i % 3, t, 0);
+        for (int i = 0; i < 2 * ROWS; i++) {
+            const int t = row_word(i < ROWS ? RowWord::WHOLE : RowWord::PART, tiles);
+            alive |= (uint64_t)word(i % ROWS, t, 1) << 32 | word(i % ROWS, t, 0);
         }
     }
     /* All threads of a computing warp: makes it known that they have the same. */
@@ -109,7 +111,7 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
     Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
     for (int item = (int)blockIdx.x; item < a.items; item += (int)gridDim.x) {
-        const Piece<3> p(a, item);
+        const Piece<P::ROWS> p(a, item);
         const char *bias =
             a.bias
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
@@ -117,8 +119,8 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
         const int words = MASKED ? 8 * range_words(a.tiles) : 0;
         Walk<MASKED> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
         barrier_wait(queries.empty(), queries.parity);
-        barrier_expect(queries.full(), P::QUERY_STAGE + 3 * words);
-        for (int i = 0; MASKED && i < 3; i++)
+        barrier_expect(queries.full(), P::QUERY_STAGE + P::ROWS * words);
+        for (int i = 0; MASKED && i < P::ROWS; i++)
             copy_bytes(walk.words + i * ROW_WORDS,
                        a.words + (size_t)(p.b * a.R + p.row(a, i)) * word_stride(a.tiles), words,
                        queries.full());
@@ -128,7 +130,7 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
                      (p.b * a.R + p.row(a, i / 2)) * a.H + p.h, queries.full());
         if (MASKED) {
             barrier_wait(queries.full(), queries.parity ^ 1);
-            walk.start(a.tiles);
+            walk.template start<P::ROWS>(a.tiles);
         }
         queries.advance();
         for (int t = walk.first(a.tiles); t < a.tiles;

@@ -17,7 +17,9 @@
  * that scores start from is loaded into them under the products of the step before.
  * Shared memory: three or four stages of q and dout of two rows (64 x W each), the bias of 128
  * keys x 64 queries and row values, 50 KB a stage at W = 32; k and v of a piece of work, copied
- * while the one before is under way, 32 KB; and 32 KB for results on their way out. */
+ * while the one before is under way, 32 KB; and 32 KB for results on their way out.
+ * W = 64: one row, two warpgroups, 240 registers: k and v 32, dk and dv 64, S and dP 32,
+ * operands 16 (32 with pairs); stages of 49 KB. */
 #include "kernels/triangle_attention/twopass_device.cuh"
 
 namespace {
@@ -30,7 +32,7 @@ struct Keys {
     const int *order;      /* [B R], rows in order of work, or NULL */
     void *dk, *dv;         /* [B,R,H,N,D] or NULL */
     int R, H, N, D, tiles;
-    int blocks, row_groups, items; /* of 128 keys; of two rows; pieces of work */
+    int blocks, row_groups, items; /* of 128 keys; of P::ROWS rows; pieces of work */
     int skew;                      /* see Deal */
     float sc, c1; /* 1 / sqrt(D); a logit to units of log 2 */
     bool f32;
@@ -38,8 +40,9 @@ struct Keys {
 
 template <int W, bool PAIRS>
 struct Plan {
-    static constexpr int ROWS = 2, HALVES = 2, GROUPS = ROWS * HALVES, WARPS = 4 * GROUPS;
-    static constexpr int THREADS = 128 * GROUPS + 128, STAGES = W == 32 ? 3 : 4;
+    static constexpr int ROWS = W == 64 ? 1 : 2, HALVES = 2, GROUPS = ROWS * HALVES;
+    static constexpr int WARPS = 4 * GROUPS;
+    static constexpr int THREADS = 128 * GROUPS + 128, STAGES = W == 16 ? 4 : 3;
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int BIAS = 2 * ROWS * TILE, VALUES = BIAS + HALVES * BLOCK;
     static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, OPERANDS = STAGES * STAGE;
@@ -48,7 +51,8 @@ struct Plan {
     static constexpr int BARRIERS = HEADERS + 2 * GROUPS * 16;
     static constexpr int OPERAND_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int SHARED = OPERAND_BARRIERS + 16;
-    static_assert(STAGE % ALIGNMENT == 0 && ONES % 128 == 0 && SHARED <= SHARED_LIMIT,
+    static_assert(STAGE % (16 * W) == 0 && OPERANDS % (16 * W) == 0 && ONES % 128 == 0
+                      && SHARED <= SHARED_LIMIT,
                   "every stage is aligned");
 };
 
@@ -108,8 +112,8 @@ struct Header {
 
 /* Headers, k and v of a piece of work. Returns whether it has a valid key. */
 template <int W, bool PAIRS>
-__device__ __forceinline__ bool copy_operands(const Keys &a, uint32_t start, const Piece<2> &p,
-                                              Ring<1> &ring)
+__device__ __forceinline__ bool copy_operands(const Keys &a, uint32_t start,
+                                              const Piece<Plan<W, PAIRS>::ROWS> &p, Ring<1> &ring)
 {
     typedef Plan<W, PAIRS> P;
     Header all[P::GROUPS];
@@ -141,7 +145,8 @@ __device__ __forceinline__ bool copy_operands(const Keys &a, uint32_t start, con
 }
 
 template <int W, bool PAIRS>
-__device__ __forceinline__ void copy_item(const Keys &a, uint32_t start, const Piece<2> &p,
+__device__ __forceinline__ void copy_item(const Keys &a, uint32_t start,
+                                          const Piece<Plan<W, PAIRS>::ROWS> &p,
                                           Ring<Plan<W, PAIRS>::STAGES> &ring)
 {
     typedef Plan<W, PAIRS> P;
@@ -284,9 +289,11 @@ struct Block {
             round_rows<W>(buffers + (2 * half + 1) * ROWS_OUT<W>, dv + 2 * half, 1.0f);
         }
         __syncwarp();
-        const RowPiece<W> lane;
+        const RowPiece<W> mine;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < 2 * ROW_PARTS<W>; i++) {
+            const int half = i / ROW_PARTS<W>;
+            const RowPiece<W> lane(mine, i % ROW_PARTS<W>);
             if (!lane.inside(count - 8 * half, a.D))
                 continue;
             const int key = 8 * half + (int)lane.row;
@@ -375,7 +382,7 @@ __global__ void __launch_bounds__(Plan<W, PAIRS>::THREADS, 1)
         Ring<1> operands = {start + P::OPERAND_BARRIERS, 0, 1};
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
             for (Deal deal; deal.item() < a.items; deal.next(a)) {
-                const Piece<2> p(a, deal.item());
+                const Piece<P::ROWS> p(a, deal.item());
                 if (copy_operands<W, PAIRS>(a, start, p, operands))
                     copy_item<W, PAIRS>(a, start, p, ring);
             }
@@ -413,7 +420,8 @@ cudaError_t start(const gg_ta_call &u, Keys a)
 cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, bool pairs)
 {
     const TwopassTiles t = twopass_tiles(u);
-    const int W = u.D <= 16 ? 16 : 32;
+    const int W = twopass_columns(u.D);
+    const int rows = W == 64 ? Plan<64, false>::ROWS : Plan<32, false>::ROWS;
     Keys a = {};
     a.bias = static_cast<const char *>(space.bias_turned);
     a.values = space.rows;
@@ -421,7 +429,7 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;
     a.dk = u.dk, a.dv = u.dv;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D, a.tiles = t.tiles;
-    a.blocks = t.even / 2, a.row_groups = (u.R + 1) / 2;
+    a.blocks = t.even / 2, a.row_groups = (u.R + rows - 1) / rows;
     a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
     a.sc = u.sc, a.c1 = u.c1;
     a.f32 = u.grad_f32 != 0;
@@ -431,5 +439,7 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W, 64));
     if (W == 16)
         return pairs ? start<16, true>(u, a) : start<16, false>(u, a);
-    return pairs ? start<32, true>(u, a) : start<32, false>(u, a);
+    if (W == 32)
+        return pairs ? start<32, true>(u, a) : start<32, false>(u, a);
+    return pairs ? start<64, true>(u, a) : start<64, false>(u, a);
 }

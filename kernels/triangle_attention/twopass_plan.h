@@ -9,8 +9,9 @@
 #include "kernels/triangle_attention/call.h"
 
 enum {
-    GG_TA_TWOPASS_MAX_HEAD = 32, /* largest D */
+    GG_TA_TWOPASS_NARROW = 32,     /* D up to here have a choice of halves */
     GG_TA_TWOPASS_MAX_KEYS = 3072, /* largest N: eight ranges, a cluster of CTAs */
+    GG_TA_TWOPASS_RANGES = 8,    /* the most ranges: CTAs of a cluster, as any device has */
     GG_TA_TWOPASS_CHUNKS = 16,   /* the most row chunks of a dbias element */
     GG_TA_TWOPASS_CTAS = 132     /* CTAs that the choice of chunks takes for one wave */
 };
@@ -78,16 +79,17 @@ static inline float gg_ta_twopass_lowered(float top)
 /* It moves only when a tile exceeds it by more than this times sqrt(D): 8 in units of log 2. */
 #define GG_TA_TWOPASS_GROWTH 5.5f
 
-/* Keys of one dq chain: half of what a CTA holds. Of 192, 160 and 128 the one that pads N
- * least; the largest of equals, because it makes the fewest chains. */
-static inline int gg_ta_twopass_half(int N)
+/* Keys of one dq chain: half of what a CTA holds. Of 192, 160 and 128, as far as eight ranges
+ * hold N, the one that pads N least; the largest of equals, because it makes the fewest chains.
+ * For D > 32 only 192. */
+static inline int gg_ta_twopass_half(int N, int D)
 {
     static const int halves[3] = {192, 160, 128};
     int64_t least = INT64_MAX;
     int best = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (D > GG_TA_TWOPASS_NARROW ? 1 : 3); i++) {
         int64_t range = 2 * halves[i], padded = (N + range - 1) / range * range;
-        if (padded < least) {
+        if (padded < least && padded <= GG_TA_TWOPASS_RANGES * range) {
             least = padded;
             best = halves[i];
         }
@@ -97,20 +99,20 @@ static inline int gg_ta_twopass_half(int N)
 
 /* Key ranges of two halves: parts of dq. Steps of 32 keys are dealt out in turn: step s
  * belongs to range s / 2 % ranges, and there to half s % 2. */
-static inline int gg_ta_twopass_ranges(int N)
+static inline int gg_ta_twopass_ranges(int N, int D)
 {
-    int range = 2 * gg_ta_twopass_half(N);
+    int range = 2 * gg_ta_twopass_half(N, D);
     return (N + range - 1) / range;
 }
 
 /* Rows of one chunk: of 1 to 16 chunks the number that ends first when waves of 132 CTAs
  * go through them, each CTA paying four rows' time to start. */
-static inline int gg_ta_twopass_chunk_rows(int B, int R, int H, int N)
+static inline int gg_ta_twopass_chunk_rows(int B, int R, int H, int N, int D)
 {
     int64_t ctas = (int64_t)B * H * ((N + GG_TA_TILE - 1) / GG_TA_TILE);
     int64_t least = INT64_MAX;
     int best = R;
-    ctas *= gg_ta_twopass_ranges(N);
+    ctas *= gg_ta_twopass_ranges(N, D);
     for (int chunks = 1; chunks <= GG_TA_TWOPASS_CHUNKS; chunks++) {
         int64_t rows = (R + chunks - 1) / chunks, used = (R + rows - 1) / rows;
         int64_t waves = (ctas * used + GG_TA_TWOPASS_CTAS - 1) / GG_TA_TWOPASS_CTAS;
@@ -122,9 +124,9 @@ static inline int gg_ta_twopass_chunk_rows(int B, int R, int H, int N)
     return best;
 }
 
-static inline int gg_ta_twopass_chunk_count(int B, int R, int H, int N)
+static inline int gg_ta_twopass_chunk_count(int B, int R, int H, int N, int D)
 {
-    int rows = gg_ta_twopass_chunk_rows(B, R, H, N);
+    int rows = gg_ta_twopass_chunk_rows(B, R, H, N, D);
     return (R + rows - 1) / rows;
 }
 

@@ -18,7 +18,10 @@
  * and dout are read where they lie.
  * Shared memory, W = 32, HALF = 192: the bias of the CTA (96 KB); three stages of k and v of
  * half a row (24 KB; with pairs four of a third), one or two of a row's q, dout and row values
- * (9 KB); 48 KB for dq on its way. */
+ * (9 KB); 48 KB for dq on its way.
+ * W = 64, HALF = 192: q and dout read where they lie, so operands 16 (with pairs 32) beside dbias
+ * 96, S and dP 64 and dq 32; four stages of k and v of one step (16 KB), 34 KB of q, dout and row
+ * values of two rows, and dq handed over by DqAtOnce in 32 KB: 176 bytes are left. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 
@@ -149,7 +152,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const uint32_t all_values = plain_start<0>(start + P::VALUES);
     const uint32_t row_values = start + P::VALUES + 16 * mine + 4 * (threadIdx.x & 3);
     const uint32_t words = start + P::KEY_WORDS;
-    const DqPassage<P, W> passage = {start};
+    const Passage<P, W> passage = {start};
     constexpr bool EXITS = MASKED && P::GRAIN < STEPS; /* a row may end early */
     Worker<W, HALF, PAIRS, MASKED> w;
 #pragma unroll
@@ -251,7 +254,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             if (!P::KEPT)
                 release_stage(row_stage(done - 1).empty());
             if (a.dq)
-                passage.end_row(a, w.dq, one_before, done - 1);
+                passage.end_row(a, w.dq, !P::AT_ONCE ? one_before : previous, done - 1);
         }
         if (at == 0 && u > 0)
             release_stage(ring.before().empty());
@@ -333,7 +336,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_wait();
         settled(w.dq);
         if (a.dq) {
-            passage.end_row(a, w.dq, one_before, done - 1);
+            passage.end_row(a, w.dq, !P::AT_ONCE ? one_before : previous, done - 1);
             passage.end(a, w.dq, previous, done - 1);
         }
     }
@@ -369,7 +372,7 @@ __global__ void __launch_bounds__(384, 1)
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<P::ROWS>(start + P::ROW_BARRIERS, P::WARPS);
         barrier_init(start + P::READY, 1);
-        DqPassage<P, W>{start}.init(a, Place(a));
+        Passage<P, W>{start}.init(a, Place(a));
     }
     publish_shared();
     cluster_sync();
@@ -412,7 +415,7 @@ template <bool PAIRS>
 cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
 {
     const TwopassTiles t = twopass_tiles(u);
-    const int W = u.D <= 16 ? 16 : 32;
+    const int W = twopass_columns(u.D);
     TwopassQueries a = {};
     a.bias = static_cast<const char *>(space.bias);
     a.values = space.rows;
@@ -434,6 +437,8 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
         GG_TRY_CUDA(make_tensor_map(&a.clean_k, space.k, planes_of(u), u.N, u.D, W, 64));
         GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W, 64));
     }
+    if (W == 64) /* as gg_ta_twopass_half() has it */
+        return start<64, 192, PAIRS>(u, a, t.chunks);
     return W == 16 ? by_half<16, PAIRS>(u, a, t) : by_half<32, PAIRS>(u, a, t);
 }
 

@@ -31,21 +31,24 @@ struct Plan {
     /* A masked row may end after so many steps and every multiple: an even number, for the
      * halves' sake, and not after the first, because the bias of two steps is loaded ahead. */
     static constexpr int GRAIN = 2;
-    static constexpr int PAGE = PAIRS ? 2 : (STEPS + 1) / 2; /* steps of a stage */
+    /* W = 64: dq as DqAtOnce has it, for shared memory, and q and dout not kept. */
+    static constexpr bool AT_ONCE = W == 64;
+    static constexpr int PAGE = W == 64 ? 1 : PAIRS ? 2 : (STEPS + 1) / 2; /* steps of a stage */
     static constexpr int SIDE = PAGE * TILE, STAGE = 2 * SIDE; /* their k and v */
     /* q and dout of a row are taken into registers, if there are; else they stay a row. */
-    static constexpr bool KEPT = !PAIRS;
+    static constexpr bool KEPT = !PAIRS && W < 64;
     static constexpr int ROWS = KEPT ? 1 : 2, ROW = 2 * TILE;
     static constexpr int WORDS = (RANGE_WORDS + 2) * 8, LIVE = RANGE_WORDS * 8;
     static constexpr int BIAS_BYTES = GROUPS * STEPS * BIAS_TILE;
-    static constexpr int HANDED = 64 * W * 4;
-    static constexpr int FIXED = BIAS_BYTES + 6 * HANDED
+    static constexpr int HANDED = 64 * W * 4; /* a buffer of dq */
+    static constexpr int LAID = AT_ONCE ? 1 : 4, SENT = AT_ONCE ? 1 : 2; /* such buffers */
+    static constexpr int FIXED = BIAS_BYTES + (LAID + SENT) * HANDED
                                  + ROWS * (ROW + ROW_VALUES + 16) + 2 * WORDS + ONES_BYTES + 112;
     static constexpr int FIT = (SHARED_LIMIT - FIXED) / (STAGE + 16);
     static constexpr int STAGES = FIT > 6 ? 6 : FIT;
     static constexpr int QUERIES = STAGES * STAGE, VALUES = QUERIES + ROWS * ROW;
     static constexpr int BIAS = VALUES + ROWS * ROW_VALUES, HAND = BIAS + BIAS_BYTES;
-    static constexpr int PASSED = HAND + 4 * HANDED, ONES = PASSED + 2 * HANDED;
+    static constexpr int PASSED = HAND + LAID * HANDED, ONES = PASSED + SENT * HANDED;
     static constexpr int KEY_WORDS = ONES + ONES_BYTES; /* of two rows */
     static constexpr int BARRIERS = KEY_WORDS + 2 * WORDS;
     static constexpr int ROW_BARRIERS = BARRIERS + 16 * STAGES;
@@ -53,7 +56,8 @@ struct Plan {
     static constexpr int PASSAGE = READY + 8; /* eight barriers, see DqPassage */
     static constexpr int TARGET = (PASSAGE + 64 + 15) & ~15; /* of dq */
     static constexpr int SHARED = TARGET + 16;
-    static_assert(STAGES >= 3 && STAGE % 512 == 0 && ROW % 512 == 0 && SHARED <= SHARED_LIMIT,
+    static_assert(STAGES >= 3 && STAGE % (16 * W) == 0 && ROW % (16 * W) == 0
+                      && SHARED <= SHARED_LIMIT,
                   "pages overlap; swizzles are aligned");
 };
 

@@ -4,6 +4,8 @@
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_FINISH_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_FINISH_CUH
 
+#include <type_traits>
+
 #include "kernels/triangle_attention/twopass_queries_copy.cuh"
 
 namespace {
@@ -161,6 +163,59 @@ struct DqPassage {
         }
     }
 };
+
+/* The same with two buffers for six, for W = 64: the warpgroup whose turn it is waits for the
+ * other's part at the end of the row, and what the CTA before has sent has one place. A thread
+ * lays down and takes up at the same place of the one buffer, row by row in turn with its like
+ * of the other warpgroup: nothing can be overwritten before it has been read. */
+template <class Plan, int W>
+struct DqAtOnce : DqPassage<Plan, W> {
+    typedef DqPassage<Plan, W> Base;
+
+    /* At the end of row r, number n, with this warpgroup's part of its dq. */
+    __device__ __forceinline__ void end_row(const TwopassQueries &a, float (&dq)[W / 2], int r,
+                                            uint32_t n) const
+    {
+        const int g = Base::group(), range = (int)cluster_rank();
+        const uint32_t parity = n >> 1 & 1;
+        const uint32_t passed = this->start + Plan::PASSED + 16 * (threadIdx.x & 127);
+        if ((int)(n & 1) != g) {
+            Base::lay(this->part(0), dq);
+            release_stage(this->laid(g));
+            return;
+        }
+        barrier_wait(this->laid(g ^ 1), parity);
+        Base::add(dq, this->part(0));
+        if (range > 0) {
+            barrier_wait(this->arrived(g), parity);
+            if ((threadIdx.x & 127) == 0)
+                barrier_expect(this->arrived(g), Plan::HANDED); /* for the row after the next */
+            Base::add(dq, passed);
+            __syncwarp();
+            if ((threadIdx.x & 31) == 0)
+                cluster_arrive(cluster_address(this->taken(g), range - 1));
+        }
+        if (range + 1 == a.ranges) {
+            this->store(a, dq, r);
+            return;
+        }
+        const uint32_t to = cluster_address(passed, range + 1);
+        const uint32_t barrier = cluster_address(this->arrived(g), range + 1);
+        barrier_wait(this->taken(g ^ 1), (n - 1) >> 1 & 1); /* the row before; none: passes */
+#pragma unroll
+        for (int i = 0; i < W / 8; i++)
+            cluster_store4(to + 2048 * i, dq[4 * i], dq[4 * i + 1], dq[4 * i + 2],
+                           dq[4 * i + 3], barrier);
+    }
+
+    __device__ __forceinline__ void end(const TwopassQueries &, const float (&)[W / 2], int,
+                                        uint32_t) const
+    {
+    }
+};
+
+template <class Plan, int W>
+using Passage = std::conditional_t<Plan::AT_ONCE, DqAtOnce<Plan, W>, DqPassage<Plan, W>>;
 
 } // namespace
 

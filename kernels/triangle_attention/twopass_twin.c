@@ -165,12 +165,12 @@ void gg_ta_pair_round(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s,
 
 static int chunk_rows(const gg_ta_call *c)
 {
-    return gg_ta_twopass_chunk_rows(c->B, c->R, c->H, c->N);
+    return gg_ta_twopass_chunk_rows(c->B, c->R, c->H, c->N, c->D);
 }
 
 static int chunk_count(const gg_ta_call *c)
 {
-    return gg_ta_twopass_chunk_count(c->B, c->R, c->H, c->N);
+    return gg_ta_twopass_chunk_count(c->B, c->R, c->H, c->N, c->D);
 }
 
 static size_t workspace_bytes(const gg_call *call)
@@ -283,8 +283,6 @@ static int run_backward(const gg_call *call, int pairs, int wide)
 static const char *supports(const gg_call *call)
 {
     const char *why = gg_ta_refuse(call);
-    if (!why && call->inputs[0]->shape[4] > GG_TA_TWOPASS_MAX_HEAD)
-        why = "D is larger than 32";
     if (!why && call->inputs[0]->shape[3] > GG_TA_TWOPASS_MAX_KEYS)
         why = "N is larger than 3072";
     return why;

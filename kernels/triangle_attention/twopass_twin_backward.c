@@ -180,7 +180,7 @@ void gg_ta_pair_backward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int
     const gg_ta_call *c = &twin->call;
     size_t N = (size_t)c->N, D = (size_t)c->D, count = s->Np * s->Dp;
     size_t offset = gg_ta_pair_offset(c, b, r, h);
-    size_t ranges = (size_t)gg_ta_twopass_ranges(c->N);
+    size_t ranges = (size_t)gg_ta_twopass_ranges(c->N, c->D);
     size_t stride = 2 * ranges * GG_TA_STEP;
     tile t = {.b = b, .h = h, .offset = offset};
     gg_ta_pair_load_valid(twin, s, b, r);

@@ -3,8 +3,8 @@
  * instruction is one step of `chain` (README.md) for 64 x N outputs.
  *
  * A comes from registers or shared memory, B from shared memory through a descriptor. A
- * tile of [rows][W] BF16, W = 16 or 32, is stored with rows of 2 W bytes and the 32- or
- * 64-byte swizzle that the tensor copy writes. The same tile serves as B[n = row][k = W]
+ * tile of [rows][W] BF16, W = 16, 32 or 64, is stored with rows of 2 W bytes and the swizzle
+ * of 2 W bytes that the tensor copy writes. The same tile serves as B[n = row][k = W]
  * and, turned, as B[k = row][n = W].
  *
  * Thread (g = lane / 4, c = lane % 4) of warp w holds, of an accumulator, rows 16 w + g and
@@ -143,7 +143,7 @@ __device__ __forceinline__ uint32_t tile_start(uint32_t address)
 template <int W>
 __device__ __forceinline__ uint64_t tile_descriptor(uint32_t start)
 {
-    constexpr uint32_t high = ((8 * W * 2) >> 4) | (W == 32 ? 2u : 3u) << 30;
+    constexpr uint32_t high = ((8 * W * 2) >> 4) | (W == 64 ? 1u : W == 32 ? 2u : 3u) << 30;
     uint64_t y;
     asm("mov.b64 %0, {%1, %2};" : "=l"(y) : "r"(start), "r"(high));
     return y;
