@@ -16,7 +16,8 @@
  * shared operand q takes none; in registers it would take 16 and ptxas would serialise.
  * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
  * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32.
- * W = 64: two rows, 240 registers, of which o takes 64; two stages of 64 KB. */
+ * W = 64: two rows, 240 registers, of which o takes 64; three stages of 64 KB, q once, and
+ * results stored as they are. */
 #include "kernels/triangle_attention/twopass_forward_copy.cuh"
 
 namespace {
@@ -168,17 +169,22 @@ struct Block {
                                                     int count, const uint32_t (&x)[W / 8],
                                                     uint32_t buffer)
     {
-        const RowPiece<W> mine;
+        if constexpr (W == 64) { /* no shared memory is left for a buffer */
+            const int lane = (int)lane_now(), row = lane >> 2;
+#pragma unroll
+            for (int n = 0; n < W / 8; n++)
+                if (row < count && 8 * n < a.D)
+                    *reinterpret_cast<uint32_t *>(to + (first + row) * a.D + 8 * n
+                                                  + 2 * (lane & 3)) = x[n];
+            return;
+        }
+        const RowPiece<W> lane;
         __syncwarp(); /* the rows before have been read */
         lay_rows<W>(buffer, x);
         __syncwarp();
-#pragma unroll
-        for (int part = 0; part < ROW_PARTS<W>; part++) {
-            const RowPiece<W> lane(mine, part);
-            if (lane.inside(count, a.D))
-                *reinterpret_cast<uint4 *>(to + (first + lane.row) * a.D + 8 * lane.piece) =
-                    lane.take(buffer);
-        }
+        if (lane.inside(count, a.D))
+            *reinterpret_cast<uint4 *>(to + (first + lane.row) * a.D + 8 * lane.piece) =
+                lane.take(buffer);
     }
 
     /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. */

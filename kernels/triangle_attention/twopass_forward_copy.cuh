@@ -26,13 +26,14 @@ struct Plan {
     static constexpr int ROWS = W == 64 ? 2 : 3, WARPS = 4 * ROWS, THREADS = 128 * ROWS + 128;
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
-    static constexpr int STAGES = W == 64 ? 2 : W == 32 ? 3 : 4;
-    static constexpr int QUERY_STAGES = 2, QUERY_STAGE = 2 * ROWS * TILE;
+    static constexpr int STAGES = W == 16 ? 4 : 3;
+    static constexpr int QUERY_STAGES = W == 64 ? 1 : 2, QUERY_STAGE = 2 * ROWS * TILE;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
     static constexpr int ONES_BYTES = W == 64 ? 1024 : 512;
-    static constexpr int OUT = ONES + ONES_BYTES; /* a buffer of eight rows a warp */
-    static constexpr int KEY_WORDS = OUT + WARPS * ROWS_OUT<W>; /* a Walk a stage of q */
+    static constexpr int OUT = ONES + ONES_BYTES; /* a buffer of eight rows a warp, or none */
+    static constexpr int OUT_BYTES = W == 64 ? 0 : WARPS * ROWS_OUT<W>;
+    static constexpr int KEY_WORDS = OUT + OUT_BYTES; /* a Walk a stage of q */
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
