@@ -53,6 +53,18 @@ if grep -q '<th class="n">delta</th>' "$work/b.html"; then ok; else no "no share
 ! command -v gnuplot >/dev/null || grep -q '<title>delta: [0-9.]* %</title></polygon>' \
     "$work/b.html" || no "no bar"
 
+echo "budget: a feature that is stated and not there is found without a baseline"
+idle="off or on, no figure changed: 'gradgate budget' judges"
+few="--suite smoke600 --case normal-N24-D16-s00[0-4]"
+exits 0 run $few --kernel mutant:compensation_lost --certify 0 --out lost.json
+if grep -qi "$idle" "$work/out"; then ok; else no "run does not say that the feature is idle"; fi
+exits 0 run $few --kernel turbo --certify 0 --out kept.json
+if grep -qi "$idle" "$work/out"; then no "compensation of turbo is called idle"; else ok; fi
+exits 0 report lost.json --html lost.html
+if grep -q 'compensation changed no figure' "$work/lost.html"; then ok; else no "the page says nothing"; fi
+exits 1 budget $few --kernel mutant:compensation_lost
+says '^  dbias +normal .* not explained$'
+
 echo "budget: in a report and beside a case"
 exits 0 run --suite smoke600 --kernel turbo --case normal-N24-D16-s000 --out r.json
 exits 0 report r.json --html r.html --budget b.json

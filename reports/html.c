@@ -213,9 +213,13 @@ static void worth_tile(const gg_page *page)
                                      "%s%s \xe2\x88\x92%.1f %%", used ? ", " : "",
                                      row->output, 100 * row->mean);
     }
-    snprintf(basis, sizeof basis,
-             "RMSE saved by %s: earned for %d of %d outputs that it reaches",
-             page->run->ablation, earned, tried);
+    if (tried == 0)
+        snprintf(basis, sizeof basis, "%s changed no figure; 'gradgate budget' judges whether the "
+                 "kernel has it", page->run->ablation);
+    else
+        snprintf(basis, sizeof basis,
+                 "RMSE saved by %s: earned for %d of %d outputs that it reaches",
+                 page->run->ablation, earned, tried);
     if (!s->ablation_count)
         tile(page, "Worth it?", "none", "no feature was switched off",
              "the ablation was not run");

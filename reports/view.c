@@ -235,10 +235,11 @@ static void ablation(const gg_run_record *run, const gg_summary *summary, gg_vie
         snprintf(grid->note, sizeof grid->note, "not run");
         return;
     }
-    bool single = one_family(summary);
+    bool single = one_family(summary), idle = true;
     gg_grid_add(grid, "output\tfamily\tpairs\trmse saved\t95 %% low\t95 %% high\toutcome");
     for (int i = 0; i < summary->ablation_count; i++) {
         const gg_ablation_row *row = &summary->ablation[i];
+        idle = idle && row->equal;
         if (single && !row->family[0]) continue;
         if (untouched(summary, row->output)) {
             if (single || !row->family[0])
@@ -254,7 +255,9 @@ static void ablation(const gg_run_record *run, const gg_summary *summary, gg_vie
     snprintf(grid->note, sizeof grid->note,
              "mean over cases of 1 - rmse(on)/rmse(off), same inputs; earned: the "
              "interval "
-             "lies above 0; fewer than 5 pairs resolve nothing");
+             "lies above 0; fewer than 5 pairs resolve nothing%s",
+             idle ? ". Off or on, no figure changed: 'gradgate budget' judges without a baseline "
+                    "whether the kernel has the feature" : "");
 }
 
 /* "N=384 D=16": the extents that vary, or all when none does. */
