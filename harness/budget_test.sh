@@ -89,4 +89,4 @@ for wrong in p,p_dv,delta_pair,accumulation,output p,ds,delta_pair,accumulation,
     says ' not explained$'
 done
 
-conclude 55
+conclude 63
