@@ -7,7 +7,7 @@
 
 static size_t saved_bytes(const gg_call *call)
 {
-    return gg_ta_twopass_save(call, true).bytes;
+    return gg_ta_twopass_saved_bytes(call, true);
 }
 
 static int forward(const gg_call *call)

@@ -83,6 +83,15 @@ __device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap *map, in
         : "memory");
 }
 
+/* The same as far as the L2 cache. */
+__device__ __forceinline__ void prefetch_box(const CUtensorMap *map, int row, int plane)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];"
+                 :
+                 : "l"(map), "r"(0), "r"(row), "r"(plane)
+                 : "memory");
+}
+
 /* `bytes` contiguous bytes; all three multiples of 16. */
 __device__ __forceinline__ void copy_bytes(uint32_t to, const void *from, int bytes,
                                            uint32_t barrier)

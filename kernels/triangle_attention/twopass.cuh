@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the kernels of `twopass` and `split` share: workspace, layouts, and the stages that
- * the .cu files bring. README.md, "twopass and split", is the contract.
+ * What the kernels of `twopass` and `split` share: memory, layouts, and the stages that
+ * the .cu files bring. README.md, "twopass and split", is the contract. Bias tiles, words and
+ * order are made by forward and kept among the saved tensors, the rest is workspace.
  *
  *   bias tiles   FP32, 64 x 32 in accumulator order: [piece][thread of a warpgroup][4], so
  *                that a thread's loads are what the product of q and k is added to, a warp's
@@ -22,7 +23,7 @@
 #include "kernels/triangle_attention/problem.cuh"
 #include "kernels/triangle_attention/twopass_plan.h"
 
-/* Where the parts of the workspace start; a part that a call does not need is NULL. */
+/* Where the parts start; one that a call does not need is NULL. */
 struct TwopassSpace {
     void *bias, *bias_turned;    /* bias tiles: rows are queries; rows are keys */
     uint64_t *words;             /* bit j, key j of the tile is valid */
@@ -67,13 +68,11 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
     return t;
 }
 
-/* Lays the workspace out, or with base NULL counts its bytes. */
-size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
-                           TwopassSpace &space);
-
-/* twopass_prepare.cu. Both directions: bias tiles, key words, k and v without invalid keys.
- * Backward: row values before the tiles, the ordered sum of dbias after. */
+/* twopass_prepare.cu. Forward: bias tiles and key words. Both directions: k and v without
+ * invalid keys. Backward: row values before the tiles, with dq of rows that have no key, and the
+ * ordered sum of dbias after. */
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space);
+cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space);
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
                                const TwopassSpace &space);
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space);
@@ -131,6 +130,7 @@ cudaError_t gg_ta_split_queries(const gg_ta_call &u, const TwopassSpace &space);
 /* Whole directions, and what both kernels decline. twopass_call.cu. */
 const char *gg_ta_twopass_supports(const gg_call *call);
 size_t gg_ta_twopass_workspace(const gg_call *call);
+size_t gg_ta_twopass_saved_bytes(const gg_call *call, bool wide);
 int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind);
 int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind);
 

@@ -3,25 +3,35 @@
  * the workspace, the order of the stages. It computes nothing itself. */
 #include "kernels/triangle_attention/twopass.cuh"
 
-size_t gg_ta_twopass_space(const gg_ta_call &u, bool backward, void *base,
-                           TwopassSpace &space)
+/* Lays out what forward makes and backward reads too, behind the other saved tensors. */
+static size_t lay_out_kept(const gg_ta_call &u, void *base, TwopassSpace &space)
+{
+    const TwopassTiles t = twopass_tiles(u);
+    const size_t block = 64 * 64 * sizeof(float);
+    const bool masked = u.keys != GG_TA_KEYS_ALL;
+    const size_t bias_rows = times(bias_planes_of(u), (size_t)t.even);
+    Cutter cut = {static_cast<char *>(base), 0};
+    cut.take(space.bias, times(times(bias_rows, (size_t)t.keys), block));
+    cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block));
+    cut.take(space.words, masked ? times((size_t)u.B * u.R * word_stride(t.tiles), 8) : 0);
+    cut.take(space.alive, masked ? times((size_t)u.B * t.tiles, 8) : 0);
+    cut.take(space.order, masked ? (size_t)u.B * u.R * sizeof(int) : 0);
+    return cut.used;
+}
+
+/* Lays out the workspace. */
+static size_t lay_out_scratch(const gg_ta_call &u, bool backward, void *base,
+                              TwopassSpace &space)
 {
     const TwopassTiles t = twopass_tiles(u);
     const size_t block = 64 * 64 * sizeof(float);
     const bool masked = u.keys != GG_TA_KEYS_ALL;
     const size_t planes = planes_of(u), copies = masked ? times(elements_of(u), 2) : 0;
-    const size_t bias_rows = times(bias_planes_of(u), (size_t)t.even);
     Cutter cut = {static_cast<char *>(base), 0};
-    space = TwopassSpace{};
-    cut.take(space.bias, times(times(bias_rows, (size_t)t.keys), block));
-    cut.take(space.words, masked ? times((size_t)u.B * u.R * word_stride(t.tiles), 8) : 0);
-    cut.take(space.alive, masked ? times((size_t)u.B * t.tiles, 8) : 0);
-    cut.take(space.order, masked ? (size_t)u.B * u.R * sizeof(int) : 0);
     cut.take(space.k, copies);
     cut.take(space.v, copies);
     if (!backward)
         return cut.used;
-    cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block));
     cut.take(space.rows, times(times(planes, (size_t)t.tiles), 64 * 16));
     cut.take(space.slabs,
              times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),
@@ -34,9 +44,25 @@ size_t gg_ta_twopass_workspace(const gg_call *call)
     gg_ta_call u;
     TwopassSpace space;
     gg_ta_unpack(call, &u);
-    const size_t forward = gg_ta_twopass_space(u, false, nullptr, space);
-    const size_t backward = gg_ta_twopass_space(u, true, nullptr, space);
-    return forward > backward ? forward : backward;
+    return lay_out_scratch(u, true, nullptr, space);
+}
+
+size_t gg_ta_twopass_saved_bytes(const gg_call *call, bool wide)
+{
+    gg_ta_call u;
+    TwopassSpace space;
+    gg_ta_unpack(call, &u);
+    return plus(gg_ta_twopass_save(call, wide).bytes, lay_out_kept(u, nullptr, space));
+}
+
+/* All that the kernels of a direction use. */
+static TwopassSpace space_of(const gg_call *call, const gg_ta_call &u, bool backward, bool wide)
+{
+    TwopassSpace space = {};
+    lay_out_kept(u, static_cast<char *>(call->saved) + gg_ta_twopass_save(call, wide).bytes,
+                 space);
+    lay_out_scratch(u, backward, u.workspace, space);
+    return space;
 }
 
 /* Blocks of a grid are counted in 31 bits, tensor maps' planes in 32. */
@@ -55,38 +81,37 @@ const char *gg_ta_twopass_supports(const gg_call *call)
     if (times(planes_of(u), (size_t)t.tiles) > most || square > most
         || times(times(square, 64), 16) / 256 > most || elements_of(u) / 1024 >= most)
         return "more tiles than one grid has blocks";
-    return refuse_size(u, gg_ta_twopass_workspace(call));
+    return refuse_size(u, plus(gg_ta_twopass_workspace(call),
+                               gg_ta_twopass_saved_bytes(call, true)));
 }
 
 int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind)
 {
     gg_ta_call u;
-    TwopassSpace space;
     gg_ta_unpack(call, &u);
+    if (!call->saved)
+        return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
-    gg_ta_twopass_space(u, false, u.workspace, space);
+    const TwopassSpace space = space_of(call, u, false, kind.wide);
     GG_TRY_CUDA(gg_ta_twopass_prepare(u, space));
+    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
     return gg_ta_twopass_forward(u, gg_ta_twopass_save(call, kind.wide), space, kind.pairs);
 }
 
 int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
 {
     gg_ta_call u;
-    TwopassSpace space;
     gg_ta_unpack(call, &u);
     if (!u.dout || !u.o || !call->saved)
         return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
-    gg_ta_twopass_space(u, true, u.workspace, space);
-    GG_TRY_CUDA(gg_ta_twopass_prepare(u, space));
+    const TwopassSpace space = space_of(call, u, true, kind.wide);
+    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
     GG_TRY_CUDA(gg_ta_twopass_rows(u, gg_ta_twopass_save(call, kind.wide), space));
     if (u.dk || u.dv)
         GG_TRY_CUDA(gg_ta_twopass_keys(u, space, kind.pairs));
     if (!u.dq && !u.dbias)
         return cudaSuccess;
-    if (u.dq && u.keys != GG_TA_KEYS_ALL) /* of rows without a valid key */
-        GG_TRY_CUDA(cudaMemsetAsync(u.dq, 0, elements_of(u) * (u.grad_f32 ? 4 : 2),
-                                    (cudaStream_t)u.stream));
     GG_TRY_CUDA(gg_ta_twopass_queries(u, space, kind.pairs));
     return gg_ta_twopass_sum_dbias(u, space);
 }

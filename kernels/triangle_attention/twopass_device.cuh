@@ -59,6 +59,27 @@ __device__ __forceinline__ uint32_t shared_start()
     return shared_address(shared_memory());
 }
 
+/* A volatile read: neither it nor what follows from it is kept in registers through a loop, as
+ * with threadIdx.x. */
+__device__ __forceinline__ uint32_t lane_now()
+{
+    uint32_t lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
+__device__ __forceinline__ uint32_t thread_now()
+{
+    uint32_t thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+
+__device__ __forceinline__ uint32_t lane_in_four()
+{
+    return lane_now() & 3;
+}
+
 /* Loads stay behind the barrier waits because both are volatile. */
 __device__ __forceinline__ uint32_t load_shared_word(uint32_t address)
 {
@@ -199,8 +220,8 @@ __device__ __forceinline__ uint32_t turn_of_row(uint32_t row)
 template <int W>
 __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t tile)
 {
-    const uint32_t lane = threadIdx.x & 31, row = (threadIdx.x >> 1 & 48) + (lane & 15);
-    const uint32_t turn = turn_of_row<W>(row);
+    const uint32_t thread = thread_now(), lane = thread & 31;
+    const uint32_t row = (thread >> 1 & 48) + (lane & 15), turn = turn_of_row<W>(row);
 #pragma unroll
     for (int x = 0; x < W / 16; x++)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -227,20 +248,6 @@ __device__ __forceinline__ void cut_schedule(int number)
     asm volatile("mov.b32 %0, %0;" : "+r"(number)); /* or it would be asked once, outside */
     while (number < 0)
         asm volatile("nanosleep.u32 20;" : : : "memory");
-}
-
-/* A volatile read: neither it nor what follows from it is kept in registers through a loop, as
- * with threadIdx.x. */
-__device__ __forceinline__ uint32_t lane_now()
-{
-    uint32_t lane;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane;
-}
-
-__device__ __forceinline__ uint32_t lane_in_four()
-{
-    return lane_now() & 3;
 }
 
 /* One arrival of a warp that has read a stage. Elected: threadIdx would be read afresh, and

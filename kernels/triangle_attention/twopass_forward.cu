@@ -245,17 +245,10 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
         const Ring<P::STAGES> ahead = p.ring.next();
         const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
         barrier_wait(ahead.full(), ahead.parity);
-        if (MASKED) {
-            q[0].take_bias(p.bias + to);
-            settled(q[0].s);
-        }
+        q[0].take_bias(p.bias + to);
+        settled(q[0].s);
         wgmma_fence();
         q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
-        if (!MASKED) {
-            q[0].take_bias(p.bias + to);
-            settled(q[0].s);
-            wgmma_fence();
-        }
         q[0].multiply_keys(tile, p.keys + to);
         wgmma_commit();
         q[1].soften(walk, t, a);

@@ -134,19 +134,23 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             walk.template start<P::ROWS>(a.tiles);
         }
         queries.advance();
+        int plane[P::ROWS];
+#pragma unroll
+        for (int i = 0; i < P::ROWS; i++)
+            plane[i] = (p.b * a.R + p.row(a, i)) * a.H + p.h;
         for (int t = walk.first(a.tiles); t < a.tiles;
              t = walk.next(t + 1, a.tiles), ring.advance()) {
             barrier_wait(ring.empty(), ring.parity);
             const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
             barrier_expect(full, P::STAGE);
+#pragma unroll
             for (int i = 0; i < P::ROWS; i++) {
-                const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
                 const TileSource from =
                     MASKED ? walk.source(i, t, a.tiles) : TileSource::ALL;
                 const int key = 64 * (from == TileSource::NONE ? a.tiles : t);
                 const bool clean = from == TileSource::PART;
-                copy_box(to + 2 * i * P::TILE, clean ? &a.clean_k : &a.k, key, plane, full);
-                copy_box(to + (2 * i + 1) * P::TILE, clean ? &a.clean_v : &a.v, key, plane,
+                copy_box(to + 2 * i * P::TILE, clean ? &a.clean_k : &a.k, key, plane[i], full);
+                copy_box(to + (2 * i + 1) * P::TILE, clean ? &a.clean_v : &a.v, key, plane[i],
                          full);
             }
             for (int i = 0; i < 2; i++)

@@ -153,16 +153,20 @@ __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start,
     const char *bias =
         a.bias
         + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.tiles * P::BLOCK;
+    int plane[P::ROWS];
+#pragma unroll
+    for (int i = 0; i < P::ROWS; i++)
+        plane[i] = (p.b * a.R + p.row(a, i)) * a.H + p.h;
     for (int t = 0; t < a.tiles; t++, ring.advance()) {
         barrier_wait(ring.empty(), ring.parity);
         const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
         barrier_expect(full, P::STAGE);
+#pragma unroll
         for (int i = 0; i < P::ROWS; i++) {
-            const int plane = (p.b * a.R + p.row(a, i)) * a.H + p.h;
-            copy_box(to + 2 * i * P::TILE, &a.q, 64 * t, plane, full);
-            copy_box(to + (2 * i + 1) * P::TILE, &a.dout, 64 * t, plane, full);
+            copy_box(to + 2 * i * P::TILE, &a.q, 64 * t, plane[i], full);
+            copy_box(to + (2 * i + 1) * P::TILE, &a.dout, 64 * t, plane[i], full);
             copy_bytes(to + P::VALUES + i * ROW_VALUES,
-                       a.values + ((size_t)plane * a.tiles + t) * (ROW_VALUES / 2), ROW_VALUES,
+                       a.values + ((size_t)plane[i] * a.tiles + t) * (ROW_VALUES / 2), ROW_VALUES,
                        full);
         }
         for (int i = 0; i < P::HALVES; i++)

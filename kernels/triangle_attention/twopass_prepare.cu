@@ -18,7 +18,7 @@ static inline size_t blocks_for(size_t threads)
 
 struct BiasTiles {
     float4 *out, *turned; /* [B H][row tiles][column tiles] of two 64 x 32 tiles, whose rows
-                           * are queries; are keys (or NULL) */
+                           * are queries; are keys */
     const void *bias;      /* [B H][N][N] */
     const uint64_t *alive; /* [B][tiles]: keys that any row of b has, or NULL: all */
     int H, N, tiles;
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
             const int row = 16 * (thread >> 5) + (thread >> 2 & 7);
             if (keys < a.out_columns)
                 out[x] = quad(tile, row, column, false);
-            if (a.turned && keys < a.row_tiles && queries < a.turned_columns)
+            if (keys < a.row_tiles && queries < a.turned_columns)
                 turned[x] = quad(tile, row, column, true);
         }
     }
@@ -271,7 +271,10 @@ struct RowValues {
     const float *m, *inv;             /* [planes][N] */
     const uint16_t *dout, *o, *error; /* [planes][N][D]; error is e, or NULL */
     const float *wide;                /* o32, or NULL */
-    int N, D, tiles;
+    const uint64_t *words;            /* [B R][word_stride], or NULL: every key is valid */
+    char *dq;                         /* [planes][N][D], or NULL */
+    int dq_bytes;                     /* of an element */
+    int H, N, D, tiles;
     float rc1, rc1_low;
 };
 
@@ -302,7 +305,8 @@ __device__ __forceinline__ void load_y(const RowValues &a, size_t at, float (&y)
 }
 
 /* A CTA has 64 queries, D / 8 threads each: a chain over eight d in every thread, then the
- * chains' sum in ascending order. */
+ * chains' sum in ascending order. Of rows without a valid key, which the queries kernel leaves
+ * out, dq becomes zero here. */
 __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
 {
     __shared__ float chain[8 * GG_TA_TILE];
@@ -312,6 +316,11 @@ __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
     const int first = (int)(blockIdx.x % (unsigned)a.tiles) * GG_TA_TILE;
     if (first + i < a.N) {
         const size_t at = (plane * a.N + first + i) * a.D + d;
+        if (a.words && a.dq
+            && a.words[plane / a.H * word_stride(a.tiles) + row_word(RowWord::LIVE, a.tiles)]
+                   == 0)
+            for (int x = 0; x < a.dq_bytes / 2; x++)
+                reinterpret_cast<uint4 *>(a.dq + at * a.dq_bytes)[x] = make_uint4(0, 0, 0, 0);
         const uint4 g4 = *reinterpret_cast<const uint4 *>(a.dout + at);
         const uint32_t g[4] = {g4.x, g4.y, g4.z, g4.w};
         float y[8], sum = 0.0f;
@@ -429,8 +438,10 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
                   keys);
 }
 
-static cudaError_t sanitise(const gg_ta_call &u, const TwopassSpace &space)
+cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space)
 {
+    if (u.keys == GG_TA_KEYS_ALL)
+        return cudaSuccess;
     const Sanitise a = {reinterpret_cast<const uint4 *>(u.k),
                         reinterpret_cast<const uint4 *>(u.v),
                         reinterpret_cast<uint4 *>(space.k),
@@ -446,18 +457,19 @@ static cudaError_t sanitise(const gg_ta_call &u, const TwopassSpace &space)
 
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space)
 {
-    if (u.keys != GG_TA_KEYS_ALL) {
+    if (u.keys != GG_TA_KEYS_ALL)
         GG_TRY_CUDA(make_words(u, space));
-        GG_TRY_CUDA(sanitise(u, space));
-    }
     return bias_tiles(u, space);
 }
 
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
                                const TwopassSpace &space)
 {
-    const RowValues a = {reinterpret_cast<uint4 *>(space.rows), saved.m, saved.inv, u.dout, u.o,
-                         saved.e, saved.o32, u.N, u.D, (int)tiles_of(u), u.rc1, u.rc1_low};
+    const RowValues a = {reinterpret_cast<uint4 *>(space.rows), saved.m,
+                         saved.inv, u.dout, u.o, saved.e, saved.o32,
+                         u.keys == GG_TA_KEYS_ALL ? nullptr : space.words,
+                         static_cast<char *>(u.dq), u.grad_f32 ? 4 : 2, u.H, u.N, u.D,
+                         (int)tiles_of(u), u.rc1, u.rc1_low};
     return launch(rows_kernel, planes_of(u) * tiles_of(u), 8 * u.D, 0,
                   (cudaStream_t)u.stream, a);
 }

@@ -94,14 +94,6 @@ struct Rows {
     {
         return all + (size_t)r * word_stride(a.tiles);
     }
-    __device__ __forceinline__ TileSource source(const TwopassQueries &a, int r,
-                                                 int tile) const
-    {
-        if (tile >= a.tiles)
-            return TileSource::NONE;
-        return tile_source(word(a, r, RowWord::WHOLE) >> tile & 1,
-                           word(a, r, RowWord::PART) >> tile & 1);
-    }
     __device__ __forceinline__ uint64_t word(const TwopassQueries &a, int r,
                                              RowWord which) const
     {
@@ -125,6 +117,24 @@ struct Rows {
     }
 };
 
+/* What the warp that copies k and v knows of a row, asked for a row ahead: four words, of which
+ * each lane holds one. */
+template <bool MASKED>
+struct RowAhead {
+    uint64_t word;
+
+    template <class Rows>
+    __device__ __forceinline__ void ask(const TwopassQueries &a, const Rows &rows, int r)
+    {
+        if (MASKED)
+            word = rows.words(a, r)[row_word(RowWord::WHOLE, a.tiles) + (threadIdx.x & 3)];
+    }
+    __device__ __forceinline__ uint64_t get(RowWord which) const
+    {
+        return __shfl_sync(0xffffffffu, word, (int)which);
+    }
+};
+
 /* Steps of a row with `live` key tiles: whole grains, or all. */
 template <int STEPS, int GRAIN>
 __device__ __forceinline__ int steps_of(uint32_t live, int ranges)
@@ -142,8 +152,9 @@ copy_queries(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASK
     const int words = MASKED ? P::WORDS : 0, query = 64 * p.tile;
     Ring<P::ROWS> ring = {start + P::ROW_BARRIERS, 0, 1};
     uint32_t to = start + P::KEY_WORDS, other = to + P::WORDS;
-    for (int r = rows.begin(a); r < rows.end(a); r = rows.next(a, r)) {
+    for (int r = rows.begin(a), next; r < rows.end(a); r = next) {
         const int plane = (p.b * a.R + r) * a.H + p.h;
+        next = rows.next(a, r); /* asked for before the wait */
         barrier_wait(ring.empty(), ring.parity);
         const uint32_t here = ring.full();
         const uint32_t row = start + P::QUERIES + ring.stage * P::ROW;
@@ -153,6 +164,10 @@ copy_queries(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASK
         copy_bytes(start + P::VALUES + ring.stage * ROW_VALUES,
                    a.values + ((size_t)plane * a.tiles + p.tile) * (ROW_VALUES / 2), ROW_VALUES,
                    here);
+        if (MASKED && next < rows.end(a)) { /* a row of few keys is over before a copy is there */
+            prefetch_box(&a.q, query, plane + (next - r) * a.H);
+            prefetch_box(&a.dout, query, plane + (next - r) * a.H);
+        }
         if (MASKED) {
             copy_bytes(to, rows.words(a, r) + range_words(a.tiles) + RANGE_WORDS * p.range,
                        P::LIVE, here);
@@ -184,18 +199,28 @@ copy_keys(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASKED>
                    start + P::READY);
     }
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
-    for (int r = rows.begin(a); r < rows.end(a); r = rows.next(a, r)) {
+    int r = rows.begin(a), next;
+    RowAhead<MASKED> ahead;
+    if (r < rows.end(a))
+        ahead.ask(a, rows, r);
+    for (; r < rows.end(a); r = next) {
         int steps = P::STEPS;
-        if (MASKED)
-            steps = steps_of<P::STEPS, P::GRAIN>((uint32_t)rows.word(a, r, RowWord::LIVE),
-                                                 a.ranges);
+        uint64_t whole = ~0ull, part = 0;
+        next = r + 1;
+        if (MASKED) {
+            steps = steps_of<P::STEPS, P::GRAIN>((uint32_t)ahead.get(RowWord::LIVE), a.ranges);
+            whole = ahead.get(RowWord::WHOLE), part = ahead.get(RowWord::PART);
+            next = (int)ahead.get(RowWord::NEXT);
+            if (next < rows.end(a))
+                ahead.ask(a, rows, next);
+        }
         for (int first = 0; first < steps; first += P::PAGE, ring.advance()) {
             const int count = min(P::PAGE, steps - first);
             const Place p(a);
             const int tile = p.range + (first + lane) * a.ranges;
             TileSource from = TileSource::ALL;
-            if (MASKED)
-                from = rows.source(a, r, tile);
+            if (MASKED) /* beyond the last tile both bits are zero */
+                from = tile_source(whole >> tile & 1, part >> tile & 1);
             barrier_wait(ring.empty(), ring.parity);
             if (lane == 0)
                 barrier_expect(ring.full(), 2 * count * P::TILE);
