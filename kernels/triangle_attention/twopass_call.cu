@@ -81,6 +81,8 @@ const char *gg_ta_twopass_supports(const gg_call *call)
     if (times(planes_of(u), (size_t)t.tiles) > most || square > most
         || times(times(square, 64), 16) / 256 > most || elements_of(u) / 1024 >= most)
         return "more tiles than one grid has blocks";
+    if (times(times((size_t)u.H, (size_t)u.N), (size_t)u.D * 4) > UINT32_MAX)
+        return "q, k and v of one r are beyond 4 GiB in FP32"; /* TwopassQueries.row_bytes */
     return refuse_size(u, plus(gg_ta_twopass_workspace(call),
                                gg_ta_twopass_saved_bytes(call, true)));
 }
