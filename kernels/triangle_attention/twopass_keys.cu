@@ -46,8 +46,9 @@ struct Plan {
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int BIAS = 2 * ROWS * TILE, VALUES = BIAS + HALVES * BLOCK;
     static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, OPERANDS = STAGES * STAGE;
-    static constexpr int OUT = OPERANDS + 2 * GROUPS * TILE; /* four buffers a warp */
-    static constexpr int ONES = OUT + WARPS * 4 * ROWS_OUT<W>, HEADERS = ONES + ONES_BYTES;
+    static constexpr int ONES = OPERANDS + 2 * GROUPS * TILE; /* memcheck takes them for more */
+    static constexpr int OUT = ONES + ONES_BYTES;             /* four buffers a warp */
+    static constexpr int HEADERS = OUT + WARPS * 4 * ROWS_OUT<W>;
     static constexpr int BARRIERS = HEADERS + 2 * GROUPS * 16;
     static constexpr int OPERAND_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int SHARED = OPERAND_BARRIERS + 16;

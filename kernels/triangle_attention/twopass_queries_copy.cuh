@@ -43,18 +43,19 @@ struct Plan {
     static constexpr int HANDED = 64 * W * 4; /* a buffer of dq */
     static constexpr int LAID = AT_ONCE ? 1 : 4, SENT = AT_ONCE ? 1 : 2; /* such buffers */
     static constexpr int FIXED = BIAS_BYTES + (LAID + SENT) * HANDED
-                                 + ROWS * (ROW + ROW_VALUES + 16) + 2 * WORDS + ONES_BYTES + 112;
+                                 + ROWS * (ROW + ROW_VALUES + 16) + 2 * WORDS + ONES_BYTES + 80;
     static constexpr int FIT = (SHARED_LIMIT - FIXED) / (STAGE + 16);
     static constexpr int STAGES = FIT > 6 ? 6 : FIT;
     static constexpr int QUERIES = STAGES * STAGE, VALUES = QUERIES + ROWS * ROW;
-    static constexpr int BIAS = VALUES + ROWS * ROW_VALUES, HAND = BIAS + BIAS_BYTES;
-    static constexpr int PASSED = HAND + LAID * HANDED, ONES = PASSED + SENT * HANDED;
-    static constexpr int KEY_WORDS = ONES + ONES_BYTES; /* of two rows */
+    static constexpr int BIAS = VALUES + ROWS * ROW_VALUES;
+    static constexpr int ONES = BIAS + BIAS_BYTES; /* memcheck takes them for more */
+    static constexpr int HAND = ONES + ONES_BYTES, PASSED = HAND + LAID * HANDED;
+    static constexpr int KEY_WORDS = PASSED + SENT * HANDED; /* of two rows */
     static constexpr int BARRIERS = KEY_WORDS + 2 * WORDS;
     static constexpr int ROW_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int READY = ROW_BARRIERS + 16 * ROWS; /* the bias is here */
-    static constexpr int PASSAGE = READY + 8; /* eight barriers, see DqPassage */
-    static constexpr int TARGET = (PASSAGE + 64 + 15) & ~15; /* of dq */
+    static constexpr int PASSAGE = READY + 8; /* four barriers, see DqPassage */
+    static constexpr int TARGET = (PASSAGE + 32 + 15) & ~15; /* of dq */
     static constexpr int SHARED = TARGET + 16;
     static_assert(STAGES >= 3 && STAGE % (16 * W) == 0 && ROW % (16 * W) == 0
                       && SHARED <= SHARED_LIMIT,

@@ -19,18 +19,29 @@ namespace {
  *
  * Shared memory, for each warpgroup: its part of a row that it sees to, its part of one that
  * the other sees to, and what the CTA before has sent for it: 64 x W FP32 each, in accumulator
- * order [W / 8][128 threads][4]. Barriers for each: `laid`, the other's part is there; `read`,
- * and may be overwritten; `arrived` counts the bytes from the CTA before; `taken`, the warps of
- * the CTA behind that have read what this one sent. Each completes once in two rows. */
+ * order [W / 8][128 threads][4]. Barriers for each: LAID, its part of the other's row is there;
+ * READ, and may be overwritten: of the named ones, at which one warpgroup arrives and the other
+ * waits. mbarriers: `arrived` counts the bytes from the CTA before; `taken`, the warps of the CTA
+ * behind that have read what this one sent. Each completes once in two rows. */
 template <class Plan, int W>
 struct DqPassage {
     uint32_t start; /* of the shared memory */
 
     static __device__ __forceinline__ int group() { return (int)(threadIdx.x >> 7); }
-    __device__ __forceinline__ uint32_t laid(int g) const { return start + Plan::PASSAGE + 32 * g; }
-    __device__ __forceinline__ uint32_t read(int g) const { return laid(g) + 8; }
-    __device__ __forceinline__ uint32_t arrived(int g) const { return laid(g) + 16; }
-    __device__ __forceinline__ uint32_t taken(int g) const { return laid(g) + 24; }
+    enum { LAID = 1, READ = 3 }; /* and the next; 0 is that of __syncthreads() */
+    static __device__ __forceinline__ void tell(int barrier)
+    {
+        asm volatile("bar.arrive %0, 256;" : : "r"(barrier) : "memory");
+    }
+    static __device__ __forceinline__ void await(int barrier)
+    {
+        asm volatile("bar.sync %0, 256;" : : "r"(barrier) : "memory");
+    }
+    __device__ __forceinline__ uint32_t arrived(int g) const
+    {
+        return start + Plan::PASSAGE + 16 * g;
+    }
+    __device__ __forceinline__ uint32_t taken(int g) const { return arrived(g) + 8; }
     /* This thread's place in a buffer: 0, 1 of the first, 2, 3 of the second warpgroup. */
     __device__ __forceinline__ uint32_t part(int buffer) const
     {
@@ -50,8 +61,6 @@ struct DqPassage {
                        "l"((uint64_t)(a.N - 64 * p.tile))
                      : "memory");
         for (int g = 0; g < 2; g++) {
-            barrier_init(laid(g), 4);
-            barrier_init(read(g), 4);
             barrier_init(arrived(g), 1);
             barrier_init(taken(g), 4);
             barrier_expect(arrived(g), Plan::HANDED);
@@ -90,9 +99,9 @@ struct DqPassage {
         const uint32_t parity = n >> 1 & 1;
         const uint32_t passed = start + Plan::PASSED + g * Plan::HANDED + 16 * (threadIdx.x & 127);
         load_accumulators(dq, part(2 * g));
-        barrier_wait(laid(g ^ 1), parity);
+        await(LAID + (g ^ 1));
         add(dq, part(2 * (g ^ 1) + 1));
-        release_stage(read(g ^ 1));
+        tell(READ + (g ^ 1));
         if (range > 0) {
             barrier_wait(arrived(g), parity);
             if ((threadIdx.x & 127) == 0)
@@ -124,9 +133,10 @@ struct DqPassage {
             lay(part(2 * g), dq);
             return;
         }
-        barrier_wait(read(g), (n >> 1 & 1) ^ 1);
+        if (n > 1)
+            await(READ + g);
         lay(part(2 * g + 1), dq);
-        release_stage(laid(g));
+        tell(LAID + g);
         if (n > 0)
             send(a, dq, r, n - 1);
     }
@@ -135,8 +145,11 @@ struct DqPassage {
     __device__ __forceinline__ void end(const TwopassQueries &a, float (&dq)[W / 2], int r,
                                         uint32_t n) const
     {
-        if ((int)(n & 1) == group())
+        const int g = group();
+        if ((int)(n & 1) == g)
             send(a, dq, r, n);
+        if (n > 0 || g > 0) /* what was told after the last row of the other */
+            await(READ + g);
     }
 
     __device__ __forceinline__ void store(const TwopassQueries &a, const float (&dq)[W / 2],
@@ -181,10 +194,10 @@ struct DqAtOnce : DqPassage<Plan, W> {
         const uint32_t passed = this->start + Plan::PASSED + 16 * (threadIdx.x & 127);
         if ((int)(n & 1) != g) {
             Base::lay(this->part(0), dq);
-            release_stage(this->laid(g));
+            Base::tell(Base::LAID + g);
             return;
         }
-        barrier_wait(this->laid(g ^ 1), parity);
+        Base::await(Base::LAID + (g ^ 1));
         Base::add(dq, this->part(0));
         if (range > 0) {
             barrier_wait(this->arrived(g), parity);
