@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The charts of a bench: times and memory of a case, time against precision, growth. The
- * tables of the page have every figure. */
+ * The charts of a bench: times and memory of a case, growth. (Time against precision:
+ * bench_scatter.c.) The tables of the page have every figure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/bench_page.h"
 
-/* Room for a figure at the right, and for the figures of a y axis, in units of the drawing. */
+/* Room for a figure at the right, and for names at the left, in units of the drawing. */
 enum { FIGURE_ROOM = 74, NAME_ROOM = 118 };
 
 bool gg_bench_timed(const gg_bench_entry *e)

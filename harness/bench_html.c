@@ -49,6 +49,16 @@ static void right_tile(const gg_bench_page *page)
     gg_html_tile(page->out, "Right?", gg_html_class(gg_bench_verdict(b)), answer, basis);
 }
 
+/* A tile without a verdict. */
+static void plain_tile(FILE *out, const char *title, const char *answer, const char *basis)
+{
+    fprintf(out, "<section class=\"card\"><h3>%s</h3><b>", title);
+    gg_markup(out, answer);
+    fputs("</b><p class=\"soft\">", out);
+    gg_markup(out, basis);
+    fputs("</p></section>\n", out);
+}
+
 /* The fastest of each class in the case with the most work, or else the last. */
 static void fastest_tile(const gg_bench_page *page)
 {
@@ -68,11 +78,7 @@ static void fastest_tile(const gg_bench_page *page)
         }
     snprintf(basis, sizeof basis, "forward + backward in %s, first of each class of precision "
              "(RMSE / floor of %s)", b->cases[at].id, b->op->graded ? b->op->graded : "nothing");
-    fputs("<section class=\"card\"><h3>Fastest</h3><b>", page->out);
-    gg_markup(page->out, answer[0] ? answer : "nothing is ranked");
-    fputs("</b><p class=\"soft\">", page->out);
-    gg_markup(page->out, basis);
-    fputs("</p></section>\n", page->out);
+    plain_tile(page->out, "Fastest", answer[0] ? answer : "nothing is ranked", basis);
 }
 
 static void steady_tile(const gg_bench_page *page)
@@ -97,11 +103,7 @@ static void steady_tile(const gg_bench_page *page)
              "%s%.90s; inputs rotate beyond twice the last cache in %d of %d cases",
              worst ? ": " : "", worst ? worst->kernel : "", worst ? " in " : "",
              worst ? b->cases[worst->at].id : "", cold, b->case_count);
-    fputs("<section class=\"card\"><h3>Steady</h3><b>", page->out);
-    gg_markup(page->out, answer);
-    fputs("</b><p class=\"soft\">", page->out);
-    gg_markup(page->out, basis);
-    fputs("</p></section>\n", page->out);
+    plain_tile(page->out, "Steady", answer, basis);
 }
 
 static void environment(const gg_bench_page *page)

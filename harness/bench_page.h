@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two parts of a bench's page share. */
+ * What the parts of a bench's page share. */
 #ifndef HARNESS_BENCH_PAGE_H
 #define HARNESS_BENCH_PAGE_H
 

@@ -29,6 +29,9 @@ static gg_status number(gg_json_in *in, const cJSON *object, const char *key, do
 
 static bool agree(double a, double b) { return fabs(a - b) <= ROUNDED * fabs(b); }
 
+/* Milliseconds: a femtosecond to thirty years. */
+static bool is_time(double ms) { return ms >= 1e-9 && ms <= 1e12; }
+
 static gg_status read_samples(gg_json_in *in, const cJSON *times, gg_times *t)
 {
     const cJSON *sample;
@@ -36,8 +39,8 @@ static gg_status read_samples(gg_json_in *in, const cJSON *times, gg_times *t)
     if (gg_in_get(times, "samples_ms") == NULL) return GG_OK; /* a peer's, or a single run */
     GG_TRY(gg_in_array(in, times, "samples_ms", 2, GG_BENCH_REPS, &count));
     cJSON_ArrayForEach(sample, gg_in_get(times, "samples_ms")) {
-        if (!cJSON_IsNumber(sample) || !(sample->valuedouble > 0 && sample->valuedouble < 1e12))
-            return gg_in_fault(in, "samples_ms", sample, "milliseconds above 0");
+        if (!cJSON_IsNumber(sample) || !is_time(sample->valuedouble))
+            return gg_in_fault(in, "samples_ms", sample, "milliseconds from 1e-9 to 1e12");
         t->sample[t->count++] = sample->valuedouble;
     }
     double told[3] = {t->median, NAN, NAN};
@@ -56,7 +59,7 @@ static gg_status read_times(gg_json_in *in, const cJSON *entry, const char *key,
     if (times == NULL) return GG_OK;
     size_t mark = gg_in_enter(in, key, 0);
     GG_TRY(number(in, times, "median_ms", &t->median));
-    if (!(t->median > 0)) return gg_in_refuse(in, "median_ms is no time above 0");
+    if (!is_time(t->median)) return gg_in_refuse(in, "median_ms is no time from 1e-9 to 1e12");
     t->least = t->most = t->median;
     t->count = 0;
     GG_TRY(read_samples(in, times, t));

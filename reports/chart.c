@@ -63,7 +63,7 @@ void gg_chart_tics(gg_axis *axis)
     double low = fmin(axis->low, axis->high), high = fmax(axis->low, axis->high);
     int most = high / low < 300 ? 3 : 1;
     axis->tic_count = 0;
-    for (double power = pow(10, floor(log10(low))); power <= high; power *= 10)
+    for (double power = pow(10, floor(log10(low))); power > 0 && power <= high; power *= 10)
         for (int f = 0; f < most; f++) {
             double value = factors[f] * power;
             if (value >= low && value <= high && axis->tic_count < GG_CHART_TICS)

@@ -52,7 +52,8 @@ __device__ __forceinline__ void cluster_store4(uint32_t to, float x, float y, fl
                  : "memory");
 }
 
-/* As launch(), with clusters of `size` CTAs, of which grid.x must be a multiple. */
+/* As launch(), with clusters of `size` CTAs, up to the 8 that every device promises; grid.x must
+ * be a multiple. */
 template <class Arguments>
 static inline cudaError_t launch_cluster(void (*kernel)(Arguments), dim3 grid, int threads,
                                          size_t shared_bytes, int size, cudaStream_t stream,
@@ -60,8 +61,6 @@ static inline cudaError_t launch_cluster(void (*kernel)(Arguments), dim3 grid, i
 {
     cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    if (error == cudaSuccess && size > 8) /* which every device promises; Hopper has 16 */
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     if (error != cudaSuccess)
         return error;
     cudaLaunchAttribute cluster = {};

@@ -23,7 +23,7 @@
 #include "kernels/triangle_attention/problem.cuh"
 #include "kernels/triangle_attention/twopass_plan.h"
 
-/* Where the parts start; one that a call does not need is NULL. */
+/* Where the parts start; those that a call does not need are empty. */
 struct TwopassSpace {
     void *bias, *bias_turned;    /* bias tiles: rows are queries; rows are keys */
     uint64_t *words;             /* bit j, key j of the tile is valid */

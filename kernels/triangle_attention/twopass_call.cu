@@ -3,7 +3,8 @@
  * the workspace, the order of the stages. It computes nothing itself. */
 #include "kernels/triangle_attention/twopass.cuh"
 
-/* Lays out what forward makes and backward reads too, behind the other saved tensors. */
+/* Lays out what forward makes and, but for `alive`, backward reads too: the first of the saved
+ * tensors, where it does not depend on features. */
 static size_t lay_out_kept(const gg_ta_call &u, void *base, TwopassSpace &space)
 {
     const TwopassTiles t = twopass_tiles(u);
@@ -55,12 +56,20 @@ size_t gg_ta_twopass_saved_bytes(const gg_call *call, bool wide)
     return plus(gg_ta_twopass_save(call, wide).bytes, lay_out_kept(u, nullptr, space));
 }
 
+/* The other saved tensors. */
+static gg_ta_twopass_saved results_of(const gg_call *call, const gg_ta_call &u, bool wide)
+{
+    TwopassSpace space;
+    gg_call behind = *call;
+    behind.saved = static_cast<char *>(call->saved) + lay_out_kept(u, nullptr, space);
+    return gg_ta_twopass_save(&behind, wide);
+}
+
 /* All that the kernels of a direction use. */
-static TwopassSpace space_of(const gg_call *call, const gg_ta_call &u, bool backward, bool wide)
+static TwopassSpace space_of(const gg_call *call, const gg_ta_call &u, bool backward)
 {
     TwopassSpace space = {};
-    lay_out_kept(u, static_cast<char *>(call->saved) + gg_ta_twopass_save(call, wide).bytes,
-                 space);
+    lay_out_kept(u, call->saved, space);
     lay_out_scratch(u, backward, u.workspace, space);
     return space;
 }
@@ -82,7 +91,7 @@ const char *gg_ta_twopass_supports(const gg_call *call)
         || times(times(square, 64), 16) / 256 > most || elements_of(u) / 1024 >= most)
         return "more tiles than one grid has blocks";
     if (times(times((size_t)u.H, (size_t)u.N), (size_t)u.D * 4) > UINT32_MAX)
-        return "q, k and v of one r are beyond 4 GiB in FP32"; /* TwopassQueries.row_bytes */
+        return "dq of one r would be beyond 4 GiB in FP32"; /* TwopassQueries.row_bytes */
     return refuse_size(u, plus(gg_ta_twopass_workspace(call),
                                gg_ta_twopass_saved_bytes(call, true)));
 }
@@ -94,10 +103,10 @@ int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind)
     if (!call->saved)
         return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
-    const TwopassSpace space = space_of(call, u, false, kind.wide);
+    const TwopassSpace space = space_of(call, u, false);
     GG_TRY_CUDA(gg_ta_twopass_prepare(u, space));
     GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
-    return gg_ta_twopass_forward(u, gg_ta_twopass_save(call, kind.wide), space, kind.pairs);
+    return gg_ta_twopass_forward(u, results_of(call, u, kind.wide), space, kind.pairs);
 }
 
 int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
@@ -107,9 +116,9 @@ int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
     if (!u.dout || !u.o || !call->saved)
         return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
-    const TwopassSpace space = space_of(call, u, true, kind.wide);
+    const TwopassSpace space = space_of(call, u, true);
     GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
-    GG_TRY_CUDA(gg_ta_twopass_rows(u, gg_ta_twopass_save(call, kind.wide), space));
+    GG_TRY_CUDA(gg_ta_twopass_rows(u, results_of(call, u, kind.wide), space));
     if (u.dk || u.dv)
         GG_TRY_CUDA(gg_ta_twopass_keys(u, space, kind.pairs));
     if (!u.dq && !u.dbias)

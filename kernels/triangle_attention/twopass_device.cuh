@@ -186,28 +186,6 @@ __device__ __forceinline__ void add_columns(float (&sum)[4], const uint32_t *hig
     }
 }
 
-/* A operands of a warp's 16 rows of [.][D], zero beyond `count` rows and D columns. `rows`
- * points at the warpgroup's first row. */
-template <int W>
-__device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], const uint16_t *rows,
-                                             int count, int D)
-{
-    const int row = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
-    const uint32_t *word = reinterpret_cast<const uint32_t *>(
-        rows + (int64_t)row * D + 2 * (threadIdx.x & 3));
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const uint32_t *from = word + 4 * half * D;
-#pragma unroll
-        for (int n = 0; n < W / 8; n++) {
-            uint32_t &x = a[n >> 1][2 * (n & 1) + half];
-            x = 0;
-            if (row + 8 * half < count && 8 * n < D)
-                x = from[4 * n];
-        }
-    }
-}
-
 /* What the swizzle of a tile does to the 16-byte pieces of a row: their numbers are turned. */
 template <int W>
 __device__ __forceinline__ uint32_t turn_of_row(uint32_t row)
@@ -215,7 +193,7 @@ __device__ __forceinline__ uint32_t turn_of_row(uint32_t row)
     return W == 64 ? row & 7 : W == 32 ? row >> 1 & 3 : row >> 2 & 1;
 }
 
-/* The same from a tile in shared memory, swizzled, by ldmatrix: all of it,
+/* A operands of a warp's 16 rows from a tile in shared memory, swizzled, by ldmatrix: all of it,
  * zero included where there is nothing. */
 template <int W>
 __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t tile)
@@ -278,7 +256,7 @@ __device__ __forceinline__ uint32_t piece_of_row(uint32_t buffer, uint32_t row, 
 }
 
 /* x[n]: columns 8 n + 2 (lane % 4) and the next of row lane / 4. A __syncwarp() lies between
- * this and take_rows(), and between that and the next use of the buffer. */
+ * this and RowPiece::take(), and between that and the next use of the buffer. */
 template <int W>
 __device__ __forceinline__ void lay_rows(uint32_t buffer, const uint32_t (&x)[W / 8])
 {

@@ -4,8 +4,9 @@
  * A piece of work is 128 queries of three rows r. As many CTAs as there are multiprocessors
  * take pieces in turn: while the last results of one are stored, the copies for the next
  * are under way. Three warpgroups compute, one row each, all with the same bias tiles, which so
- * cost a third of their traffic; a fourth copies. Each of the three holds two blocks of 64 queries that take turns: the products of
- * one run on the tensor cores while the exponentials of the other run beside them.
+ * cost a third of their traffic; a fourth copies. Each of the three holds two blocks of 64
+ * queries that take turns: the products of one run on the tensor cores while the exponentials of
+ * the other run beside them.
  *
  * The tensor cores form the row sums too, as a product with ones: half of what two
  * instructions a score would cost beside the exponentials.

@@ -27,9 +27,9 @@ static const gg_feature gg_ta_split_features[] = {
     {NULL, NULL, 0},
 };
 
-/* What forward keeps for backward, in the saved buffer, each part at a multiple of 256
- * bytes: m and inv; with compensation the output beyond BF16, as e = bf16(o32 - o) (twopass)
- * or as o32 itself (split: wide). */
+/* What forward keeps for backward of its results, each part at a multiple of 256 bytes (on the
+ * card behind what lay_out_kept() in twopass_call.cu has): m and inv; with compensation the output
+ * beyond BF16, as e = bf16(o32 - o) (twopass) or as o32 itself (split: wide). */
 typedef struct gg_ta_twopass_saved {
     float *m, *inv; /* [B,R,H,N] */
     uint16_t *e;    /* bf16 [B,R,H,N,D] or NULL */
@@ -86,7 +86,7 @@ static inline int gg_ta_twopass_half(int N, int D)
 {
     static const int halves[3] = {192, 160, 128};
     int64_t least = INT64_MAX;
-    int best = 0;
+    int best = halves[0];
     for (int i = 0; i < (D > GG_TA_TWOPASS_NARROW ? 1 : 3); i++) {
         int64_t range = 2 * halves[i], padded = (N + range - 1) / range * range;
         if (padded < least && padded <= GG_TA_TWOPASS_RANGES * range) {

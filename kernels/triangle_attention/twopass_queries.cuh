@@ -21,7 +21,7 @@
  * (9 KB); 48 KB for dq on its way.
  * W = 64, HALF = 192: q and dout read where they lie, so operands 16 (with pairs 32) beside dbias
  * 96, S and dP 64 and dq 32; four stages of k and v of one step (16 KB), 34 KB of q, dout and row
- * values of two rows, and dq handed over by DqAtOnce in 32 KB: 176 bytes are left. */
+ * values of two rows, and dq handed over by DqAtOnce in 32 KB: 224 bytes are left. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 

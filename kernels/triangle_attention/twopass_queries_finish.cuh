@@ -91,7 +91,7 @@ struct DqPassage {
         settled(dq);
     }
 
-    /* Row r, number n, which this warpgroup sees to. dq: 16 registers. */
+    /* Row r, number n, which this warpgroup sees to. dq: W / 2 registers. */
     __device__ __forceinline__ void send(const TwopassQueries &a, float (&dq)[W / 2], int r,
                                          uint32_t n) const
     {
