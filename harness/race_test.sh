@@ -26,17 +26,21 @@ join() {
     gcc $2 -o "$twins/$1/gradgate" $3 $others -lmpfr -lgmp -lxxhash -lz -lcjson -lm -lpthread -ldl
 }
 
-# golden NAME KERNEL SUITE: a few cases, tails and masks among them, against the card.
+# golden NAME KERNEL SUITE DIGITS: a few cases, tails and masks among them, D beginning with one
+# of DIGITS, against the card.
 golden() {
     "$twins/$1/gradgate" run --device host --suite "$3" --kernel "$2" --certify 0 --threads 4 \
-        --golden "$here/cases/golden/$2-$3.txt" --case '*-R3-H2-N65-D[13]*-s000' \
+        --golden "$here/cases/golden/$2-$3.txt" --case "*-R3-H2-N65-D[$4]*-s000" \
         --out "$work/golden.json" >"$work/out" 2>&1
     code=$?
     if [ $code -eq 0 ]; then ok; else no "$2 at $1: exit $code: $(head -n 3 "$work/out")"; fi
 }
 all_golden() {
-    for kernel in naive recompute turbo; do golden "$1" $kernel twin300; done
-    for kernel in twopass split; do golden "$1" $kernel twin32; done
+    for kernel in naive recompute turbo; do golden "$1" $kernel twin300 13; done
+    for kernel in twopass split; do
+        golden "$1" $kernel twin32 13
+        golden "$1" $kernel twin64 45
+    done
 }
 
 # Where addresses are drawn from too wide a range ThreadSanitizer cannot start: then without.
