@@ -9,10 +9,11 @@ build=$1
 stage=$(cd "$build/stage" && pwd)
 
 # The prefix is moved, and the path of the sources that the binaries hold is overwritten
-# (with as many letters), as if the sources had been moved away.
+# (with as many letters), as if the sources had been moved away. Not its last part: linkers keep
+# a string that ends another one inside it, and that could be one of ours.
 prefix=$work/prefix
 cp -a "$stage/opt/gradgate" "$prefix"
-gone=$(printf %s "$here" | tr '[:lower:]' 'x')
+gone=$(dirname "$here" | tr '[:lower:]' 'x')/$(basename "$here")
 for file in bin/gradgate lib/$(readlink "$prefix/lib/libgradgate.so.0"); do
     LC_ALL=C sed -i "s|$here|$gone|g" "$prefix/$file"
     if LC_ALL=C grep -qF "$here/" "$prefix/$file"; then no "$file still knows the sources"; fi

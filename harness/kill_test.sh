@@ -90,10 +90,10 @@ for signal in TERM HUP KILL; do
     kill -$signal $pid
     wait $pid 2>/dev/null
     for try in 1 2 3 4 5 6 7 8 9 10; do
-        [ -e "${folder%/*}" ] || break
-        sleep 0.2
+        state=$(awk '{ print $3 }' "/proc/$sleeper/stat" 2>/dev/null)
+        [ ! -e "${folder%/*}" ] && [ "${state:-Z}" = Z ] && break
+        sleep 0.5
     done
-    state=$(awk '{ print $3 }' "/proc/$sleeper/stat" 2>/dev/null)
     if [ -e "${folder%/*}" ]; then no "SIG$signal leaves ${folder%/*}"
     elif [ -n "$state" ] && [ "$state" != Z ]; then no "SIG$signal leaves process $sleeper"
     else ok; fi
