@@ -158,24 +158,33 @@ static bool refused(const char *after, const char *was, const char *is)
 
 Test(bench_page, what_was_edited_is_refused)
 {
-    cr_expect(refused("\"schema\"", "\"failed\"", "\"passed\""), "a milder verdict");
-    cr_expect(refused("liar", "\"wrong\"", "\"right\""), "a milder outcome");
-    cr_expect(refused("slow", "\"right\"", "\"fine\""));
-    cr_expect(refused("slow", "\"right\"", "\"not timed\""));
-    cr_expect(refused("\"total\": {", "\"median_ms\": 0", "\"median_ms\": 9"));
-    cr_expect(refused("\"total\": {", "\"max_ms\": 0", "\"max_ms\": 9"));
-    cr_expect(refused("\"total\": {", "\"samples_ms\": [", "\"samples_ms\": [-1, "));
-    cr_expect(refused("\"entries\"", "case-64", "case-65"));
-    cr_expect(refused("\"entries\"", "exact", "slow"), "a kernel twice");
-    cr_expect(refused("\"cases\"", "case-128", "case-64"), "a case twice");
-    cr_expect(refused("\"kernel\": \"slow\"", "floor\": 1.5", "floor\": 1.0"));
-    cr_expect(refused("\"outputs\"", "\"dq\"", "\"dw\""));
-    cr_expect(refused("\"extents\"", "64", "0"));
-    cr_expect(refused("\"dtypes\"", "bf16", "bf17"));
-    cr_expect(refused("\"cost\"", "1e+09", "-1"));
-    cr_expect(refused("\"seed\"", "184", "x184"));
-    cr_expect(refused("\"operator\"", "triangle_", "square_"));
-    cr_expect(refused("\"entries\"", "workspace_bytes\": 1", "workspace_bytes\": 9"));
+    static const struct {
+        const char *after, *was, *is;
+    } edits[] = {
+        {"\"schema\"", "\"failed\"", "\"passed\""},
+        {"liar", "\"wrong\"", "\"right\""},
+        {"slow", "\"right\"", "\"fine\""},
+        {"slow", "\"right\"", "\"not timed\""},
+        {"\"total\": {", "\"median_ms\": 0", "\"median_ms\": 9"},
+        {"\"total\": {", "\"max_ms\": 0", "\"max_ms\": 9"},
+        {"\"total\": {", "\"samples_ms\": [", "\"samples_ms\": [-1, "},
+        {"\"entries\"", "case-64", "case-65"},
+        {"\"entries\"", "exact", "slow"},
+        {"\"cases\"", "case-128", "case-64"},
+        {"\"kernel\": \"slow\"", "floor\": 1.5", "floor\": 1.0"},
+        {"\"outputs\"", "\"dq\"", "\"dw\""},
+        {"\"extents\"", "64", "0"},
+        {"\"dtypes\"", "bf16", "bf17"},
+        {"\"cost\"", "1e+09", "-1"},
+        {"\"seed\"", "184", "x184"},
+        {"\"operator\"", "triangle_", "square_"},
+        {"\"entries\"", "workspace_bytes\": 1", "workspace_bytes\": 9"},
+        {"a <peer>", "\"median_ms\": 0", "\"median_ms\": 1e-300, \"old\": 0"},
+        {"a <peer>", "\"median_ms\": 0", "\"median_ms\": 1e13, \"old\": 0"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++)
+        cr_expect(refused(edits[i].after, edits[i].was, edits[i].is), "%s behind %s", edits[i].is,
+                  edits[i].after);
 }
 
 Test(bench_page, other_files_are_no_bench)

@@ -59,6 +59,17 @@ static void box_of(const char *svg, int nth, double box[4])
 
 static bool close_to(double a, double b) { return fabs(a - b) <= 0.1; }
 
+Test(chart, tics_of_the_least_numbers_end)
+{
+    gg_axis axis = {.low = 0x1p-1074, .high = 10, .log = true};
+    gg_chart_tics(&axis); /* a power of ten below it is zero */
+    cr_assert(axis.tic_count >= 0 && axis.tic_count <= GG_CHART_TICS);
+    axis = (gg_axis){.low = 0.9, .high = 11, .log = true};
+    gg_chart_tics(&axis);
+    cr_assert_eq(axis.tic_count, 4);
+    cr_assert(axis.tics[0] == 1 && axis.tics[1] == 2 && axis.tics[2] == 5 && axis.tics[3] == 10);
+}
+
 Test(chart, bars_follow_the_data)
 {
     static const double value[] = {100, 50, 1.23456, 77};

@@ -59,7 +59,7 @@ static inline cudaError_t launch_cluster(void (*kernel)(Arguments), dim3 grid, i
                                          size_t shared_bytes, int size, cudaStream_t stream,
                                          const Arguments &arguments)
 {
-    cudaError_t error = cudaFuncSetAttribute(
+    const cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
     if (error != cudaSuccess)
         return error;

@@ -114,6 +114,24 @@ __device__ __forceinline__ void wait_copies()
     asm volatile("cp.async.wait_all;" : : : "memory");
 }
 
+/* Which of the 64 keys from `first` on are valid in `row` of a mask [rows][N] or of lengths [rows]
+ * (or NULL): bit j, key first + j. All threads of a warp. */
+__device__ __forceinline__ uint64_t valid_keys(const uint8_t *mask, const int32_t *lengths,
+                                               size_t row, int first, int N)
+{
+    uint64_t word = 0;
+    for (int half = 0; half < 2; half++) {
+        const int key = first + 32 * half + (int)(threadIdx.x & 31);
+        bool valid = key < N;
+        if (valid && mask)
+            valid = mask[row * N + key] != 0;
+        if (valid && lengths)
+            valid = key < lengths[row];
+        word |= (uint64_t)__ballot_sync(0xffffffffu, valid) << (32 * half);
+    }
+    return word;
+}
+
 /* The dynamic shared memory of the CTA, at a multiple of every swizzle. */
 __device__ __forceinline__ unsigned char *shared_memory()
 {

@@ -39,17 +39,8 @@ static __global__ void key_words_kernel(KeyWords a)
     if (at >= a.count)
         return;
     const size_t row = at / a.tiles;
-    const int first = (int)(at % a.tiles) * TILE;
-    uint64_t word = 0;
-    for (int half = 0; half < 2; half++) {
-        const int key = first + 32 * half + lane_id();
-        bool valid = key < a.N;
-        if (valid && a.mask)
-            valid = a.mask[row * a.N + key] != 0;
-        if (valid && a.lengths)
-            valid = key < a.lengths[row];
-        word |= (uint64_t)__ballot_sync(0xffffffffu, valid) << (32 * half);
-    }
+    const uint64_t word =
+        valid_keys(a.mask, a.lengths, row, (int)(at % a.tiles) * TILE, a.N);
     if (lane_id() == 0)
         a.words[at] = word;
 }

@@ -141,11 +141,11 @@ __device__ __forceinline__ void ring_init(uint32_t barriers, int warps)
     }
 }
 
-/* Map of bf16 [planes][rows][columns], read in boxes of [1][box_rows][W], W = 16, 32 or
+/* Map of bf16 [planes][rows][columns], read in boxes of [1][64][W], W = 16, 32 or
  * 64, with the swizzle that wgmma.cuh expects. The function comes from the driver at run time,
  * so that nothing is linked against it. */
 static inline cudaError_t make_tensor_map(CUtensorMap *map, const void *data, size_t planes,
-                                          int rows, int columns, int W, int box_rows)
+                                          int rows, int columns, int W)
 {
     typedef CUresult Encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
                             const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
@@ -162,7 +162,7 @@ static inline cudaError_t make_tensor_map(CUtensorMap *map, const void *data, si
     const cuuint64_t row_bytes = (cuuint64_t)columns * 2;
     const cuuint64_t extent[3] = {(cuuint64_t)columns, (cuuint64_t)rows, planes};
     const cuuint64_t stride[2] = {row_bytes, row_bytes * (cuuint64_t)rows};
-    const cuuint32_t box[3] = {(cuuint32_t)W, (cuuint32_t)box_rows, 1}, step[3] = {1, 1, 1};
+    const cuuint32_t box[3] = {(cuuint32_t)W, 64, 1}, step[3] = {1, 1, 1};
     const CUresult result = reinterpret_cast<Encode *>(entry)(
         map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<void *>(data), extent, stride,
         box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,

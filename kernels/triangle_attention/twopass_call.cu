@@ -3,8 +3,8 @@
  * the workspace, the order of the stages. It computes nothing itself. */
 #include "kernels/triangle_attention/twopass.cuh"
 
-/* Lays out what forward makes and, but for `alive`, backward reads too: the first of the saved
- * tensors, where it does not depend on features. */
+/* Lays out what forward makes and backward reads too: the first of the saved tensors, where it
+ * does not depend on features. */
 static size_t lay_out_kept(const gg_ta_call &u, void *base, TwopassSpace &space)
 {
     const TwopassTiles t = twopass_tiles(u);
@@ -15,7 +15,6 @@ static size_t lay_out_kept(const gg_ta_call &u, void *base, TwopassSpace &space)
     cut.take(space.bias, times(times(bias_rows, (size_t)t.keys), block));
     cut.take(space.bias_turned, times(times(bias_rows, (size_t)t.tiles), block));
     cut.take(space.words, masked ? times((size_t)u.B * u.R * word_stride(t.tiles), 8) : 0);
-    cut.take(space.alive, masked ? times((size_t)u.B * t.tiles, 8) : 0);
     cut.take(space.order, masked ? (size_t)u.B * u.R * sizeof(int) : 0);
     return cut.used;
 }
@@ -31,6 +30,7 @@ static size_t lay_out_scratch(const gg_ta_call &u, bool backward, void *base,
     Cutter cut = {static_cast<char *>(base), 0};
     cut.take(space.k, copies);
     cut.take(space.v, copies);
+    cut.take(space.alive, masked ? times((size_t)u.B * t.tiles, 8) : 0);
     if (!backward)
         return cut.used;
     cut.take(space.rows, times(times(planes, (size_t)t.tiles), 64 * 16));

@@ -80,9 +80,7 @@ struct Walk {
     /* The same of the row that a computing thread has. */
     __device__ __forceinline__ uint32_t mine(int t, int half) const
     {
-        uint32_t thread; /* read afresh, not kept in a register */
-        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-        return __shfl_sync(0xffffffffu, word((int)(thread >> 7), t, half), 0);
+        return __shfl_sync(0xffffffffu, word((int)(thread_now() >> 7), t, half), 0);
     }
     __device__ __forceinline__ TileSource source(int i, int t, int tiles) const
     {

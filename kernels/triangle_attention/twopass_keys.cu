@@ -38,7 +38,7 @@ struct Keys {
     bool f32;
 };
 
-template <int W, bool PAIRS>
+template <int W>
 struct Plan {
     static constexpr int ROWS = W == 64 ? 1 : 2, HALVES = 2, GROUPS = ROWS * HALVES;
     static constexpr int WARPS = 4 * GROUPS;
@@ -112,11 +112,11 @@ struct Header {
 };
 
 /* Headers, k and v of a piece of work. Returns whether it has a valid key. */
-template <int W, bool PAIRS>
+template <int W>
 __device__ __forceinline__ bool copy_operands(const Keys &a, uint32_t start,
-                                              const Piece<Plan<W, PAIRS>::ROWS> &p, Ring<1> &ring)
+                                              const Piece<Plan<W>::ROWS> &p, Ring<1> &ring)
 {
-    typedef Plan<W, PAIRS> P;
+    typedef Plan<W> P;
     Header all[P::GROUPS];
     uint64_t any = 0;
 #pragma unroll
@@ -145,12 +145,12 @@ __device__ __forceinline__ bool copy_operands(const Keys &a, uint32_t start,
     return any != 0;
 }
 
-template <int W, bool PAIRS>
+template <int W>
 __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start,
-                                          const Piece<Plan<W, PAIRS>::ROWS> &p,
-                                          Ring<Plan<W, PAIRS>::STAGES> &ring)
+                                          const Piece<Plan<W>::ROWS> &p,
+                                          Ring<Plan<W>::STAGES> &ring)
 {
-    typedef Plan<W, PAIRS> P;
+    typedef Plan<W> P;
     const char *bias =
         a.bias
         + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.tiles * P::BLOCK;
@@ -319,10 +319,10 @@ struct Block {
 /* The keys of one warpgroup through all query tiles of a piece of work. key0: its first. */
 template <int W, bool PAIRS>
 __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, int key0,
-                                         Ring<Plan<W, PAIRS>::STAGES> &ring, Ring<1> &operands,
+                                         Ring<Plan<W>::STAGES> &ring, Ring<1> &operands,
                                          int warp)
 {
-    typedef Plan<W, PAIRS> P;
+    typedef Plan<W> P;
     const int group = warp >> 2, half = group & 1, row = group >> 1;
     const uint32_t header = start + P::HEADERS + (operands.parity * P::GROUPS + group) * 16;
     Block<W, PAIRS> keys;
@@ -368,10 +368,10 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, int key0
 }
 
 template <int W, bool PAIRS>
-__global__ void __launch_bounds__(Plan<W, PAIRS>::THREADS, 1)
+__global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     keys_kernel(const __grid_constant__ Keys a)
 {
-    typedef Plan<W, PAIRS> P;
+    typedef Plan<W> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     set_ones(start + P::ONES);
@@ -388,8 +388,8 @@ __global__ void __launch_bounds__(Plan<W, PAIRS>::THREADS, 1)
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
             for (Deal deal; deal.item() < a.items; deal.next(a)) {
                 const Piece<P::ROWS> p(a, deal.item());
-                if (copy_operands<W, PAIRS>(a, start, p, operands))
-                    copy_item<W, PAIRS>(a, start, p, ring);
+                if (copy_operands<W>(a, start, p, operands))
+                    copy_item<W>(a, start, p, ring);
             }
         return;
     }
@@ -410,7 +410,7 @@ int common_divisor(int x, int y)
 template <int W, bool PAIRS>
 cudaError_t start(const gg_ta_call &u, Keys a)
 {
-    typedef Plan<W, PAIRS> P;
+    typedef Plan<W> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
     ctas = min(ctas, a.items);
@@ -426,7 +426,7 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
 {
     const TwopassTiles t = twopass_tiles(u);
     const int W = twopass_columns(u.D);
-    const int rows = W == 64 ? Plan<64, false>::ROWS : Plan<32, false>::ROWS;
+    const int rows = W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS;
     Keys a = {};
     a.bias = static_cast<const char *>(space.bias_turned);
     a.values = space.rows;
@@ -438,10 +438,10 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
     a.sc = u.sc, a.c1 = u.c1;
     a.f32 = u.grad_f32 != 0;
-    GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W));
+    GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W));
+    GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W));
+    GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W));
     if (W == 16)
         return pairs ? start<16, true>(u, a) : start<16, false>(u, a);
     if (W == 32)

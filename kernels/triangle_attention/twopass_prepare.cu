@@ -144,16 +144,7 @@ __global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
     const int lane = (int)(threadIdx.x & 31), x = (int)threadIdx.x;
     uint64_t *words = a.words + row * word_stride(a.tiles);
     for (int t = x / 32; t < a.tiles; t += THREADS / 32) {
-        uint64_t word = 0;
-        for (int half = 0; half < 2; half++) {
-            const int key = t * 64 + 32 * half + lane;
-            bool there = key < a.N;
-            if (there && a.mask)
-                there = a.mask[row * a.N + key] != 0;
-            if (there && a.lengths)
-                there = key < a.lengths[row];
-            word |= (uint64_t)__ballot_sync(0xffffffffu, there) << (32 * half);
-        }
+        const uint64_t word = valid_keys(a.mask, a.lengths, row, t * GG_TA_TILE, a.N);
         if (lane == 0)
             valid[t] = word;
     }

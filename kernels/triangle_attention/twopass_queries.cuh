@@ -138,7 +138,7 @@ struct Worker {
 
 template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
-                                     const Rows<HALF / 32, MASKED> &rows)
+                                     const Rows<MASKED> &rows)
 {
     typedef Plan<W, HALF, PAIRS> P;
     constexpr int STEPS = P::STEPS;
@@ -366,7 +366,7 @@ __global__ void __launch_bounds__(384, 1)
     typedef Plan<W, HALF, PAIRS> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    const Rows<P::STEPS, MASKED> rows(a, Place(a));
+    const Rows<MASKED> rows(a, Place(a));
     set_ones(start + P::ONES);
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
@@ -429,13 +429,13 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.tiles = t.tiles, a.key_tiles = t.keys, a.ranges = t.ranges;
     a.chunk_rows = t.chunk_rows;
     a.sc = u.sc, a.c1 = u.c1;
-    GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W, 64));
-    GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W, 64));
+    GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W));
+    GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W));
+    GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W));
+    GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W));
     if (u.keys != GG_TA_KEYS_ALL) {
-        GG_TRY_CUDA(make_tensor_map(&a.clean_k, space.k, planes_of(u), u.N, u.D, W, 64));
-        GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W, 64));
+        GG_TRY_CUDA(make_tensor_map(&a.clean_k, space.k, planes_of(u), u.N, u.D, W));
+        GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W));
     }
     if (W == 64) /* as gg_ta_twopass_half() has it */
         return start<64, 192, PAIRS>(u, a, t.chunks);

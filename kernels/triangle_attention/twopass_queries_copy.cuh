@@ -82,7 +82,7 @@ struct Place {
 };
 
 /* The rows that a cluster loops over: those of its chunk with a valid key. */
-template <int STEPS, bool MASKED>
+template <bool MASKED>
 struct Rows {
     const uint64_t *all; /* words of row 0 */
 
@@ -146,7 +146,7 @@ __device__ __forceinline__ int steps_of(uint32_t live, int ranges)
 /* One thread: q, dout, row values and key words of every row. */
 template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void
-copy_queries(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASKED> &rows)
+copy_queries(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
 {
     typedef Plan<W, HALF, PAIRS> P;
     const Place p(a);
@@ -184,7 +184,7 @@ copy_queries(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASK
 /* One warp: the bias, then k and v of every row, each of its first lanes one key tile. */
 template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void
-copy_keys(const TwopassQueries &a, uint32_t start, const Rows<HALF / 32, MASKED> &rows)
+copy_keys(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
 {
     typedef Plan<W, HALF, PAIRS> P;
     constexpr int BLOCK = 2 * BIAS_TILE;
