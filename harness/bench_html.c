@@ -11,13 +11,10 @@
 static void hero(const gg_bench_page *page)
 {
     const gg_bench *b = page->bench;
-    gg_verdict verdict = gg_bench_verdict(b);
     int timed = 0;
     for (int i = 0; i < b->entry_count; i++) timed += b->entries[i].total.median > 0;
-    fprintf(page->out, "<header class=\"hero %s\">\n<h1>%s</h1>\n<p>", gg_html_class(verdict),
-            verdict == GG_PASSED   ? "\xe2\x9c\x93 passed"
-            : verdict == GG_FAILED ? "\xe2\x9c\x97 failed"
-                                   : "? not verified");
+    gg_html_verdict(page->out, gg_bench_verdict(b));
+    fputs("<p>", page->out);
     gg_markup_format(page->out, "bench of suite %s%s%s on %s: %d case%s, %d timings of %d runs a "
                      "direction", b->suite, b->selection[0] ? ", only " : "", b->selection,
                      b->made.place.gpu[0] ? b->made.place.gpu : b->device, b->case_count,
@@ -49,16 +46,6 @@ static void right_tile(const gg_bench_page *page)
     gg_html_tile(page->out, "Right?", gg_html_class(gg_bench_verdict(b)), answer, basis);
 }
 
-/* A tile without a verdict. */
-static void plain_tile(FILE *out, const char *title, const char *answer, const char *basis)
-{
-    fprintf(out, "<section class=\"card\"><h3>%s</h3><b>", title);
-    gg_markup(out, answer);
-    fputs("</b><p class=\"soft\">", out);
-    gg_markup(out, basis);
-    fputs("</p></section>\n", out);
-}
-
 /* The fastest of each class in the case with the most work, or else the last. */
 static void fastest_tile(const gg_bench_page *page)
 {
@@ -78,7 +65,7 @@ static void fastest_tile(const gg_bench_page *page)
         }
     snprintf(basis, sizeof basis, "forward + backward in %s, first of each class of precision "
              "(RMSE / floor of %s)", b->cases[at].id, b->op->graded ? b->op->graded : "nothing");
-    plain_tile(page->out, "Fastest", answer[0] ? answer : "nothing is ranked", basis);
+    gg_html_tile(page->out, "Fastest", NULL, answer[0] ? answer : "nothing is ranked", basis);
 }
 
 static void steady_tile(const gg_bench_page *page)
@@ -103,7 +90,7 @@ static void steady_tile(const gg_bench_page *page)
              "%s%.90s; inputs rotate beyond twice the last cache in %d of %d cases",
              worst ? ": " : "", worst ? worst->kernel : "", worst ? " in " : "",
              worst ? b->cases[worst->at].id : "", cold, b->case_count);
-    plain_tile(page->out, "Steady", answer, basis);
+    gg_html_tile(page->out, "Steady", NULL, answer, basis);
 }
 
 static void environment(const gg_bench_page *page)

@@ -51,16 +51,20 @@ static void head(const gg_page *page)
     gg_html_begin(page->out, title);
 }
 
-static void hero(const gg_page *page)
+void gg_html_verdict(FILE *out, gg_verdict verdict)
 {
-    const gg_run_record *run = page->run;
-    gg_verdict verdict = gg_run_verdict(run);
-    int open = gg_run_count(run, GG_NOT_VERIFIED), absent = run->suite_count - run->count;
-    fprintf(page->out, "<header class=\"hero %s\">\n<h1>%s</h1>\n<p><b>",
-            gg_html_class(verdict),
+    fprintf(out, "<header class=\"hero %s\">\n<h1>%s</h1>\n", gg_html_class(verdict),
             verdict == GG_PASSED   ? "\xe2\x9c\x93 passed"
             : verdict == GG_FAILED ? "\xe2\x9c\x97 failed"
                                    : "? not verified");
+}
+
+static void hero(const gg_page *page)
+{
+    const gg_run_record *run = page->run;
+    int open = gg_run_count(run, GG_NOT_VERIFIED), absent = run->suite_count - run->count;
+    gg_html_verdict(page->out, gg_run_verdict(run));
+    fputs("<p><b>", page->out);
     gg_markup(page->out, run->kernel);
     fputs("</b> on <b>", page->out);
     gg_markup(page->out, run->place.gpu[0] ? run->place.gpu : run->device);
@@ -85,12 +89,14 @@ static void hero(const gg_page *page)
 void gg_html_tile(FILE *out, const char *title, const char *class, const char *answer,
                   const char *basis)
 {
-    fprintf(out, "<section class=\"card\"><h3>%s <span class=\"tag %s\">%s</span></h3><b>",
-            title, class,
-            strcmp(class, "passed") == 0   ? "yes"
-            : strcmp(class, "failed") == 0 ? "no"
-            : strcmp(class, "open") == 0   ? "not verified"
-                                           : "not asked");
+    fprintf(out, "<section class=\"card\"><h3>%s", title);
+    if (class != NULL)
+        fprintf(out, " <span class=\"tag %s\">%s</span>", class,
+                strcmp(class, "passed") == 0   ? "yes"
+                : strcmp(class, "failed") == 0 ? "no"
+                : strcmp(class, "open") == 0   ? "not verified"
+                                               : "not asked");
+    fputs("</h3><b>", out);
     gg_markup(out, answer);
     fputs("</b><p class=\"soft\">", out);
     gg_markup(out, basis);

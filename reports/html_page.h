@@ -19,9 +19,11 @@ typedef struct gg_page {
 
 /* The page around what is written between the two; tiles stand in <div class="cards">, facts
  * in a <dl>. Titles and names are our own words, all else is escaped. A tile's class is that
- * of a verdict, or "none": not asked. A fact without a value is left out. */
+ * of a verdict, "none": not asked, or NULL: no question. A fact without a value is left out. */
 void gg_html_begin(FILE *out, const char *title);
 void gg_html_end(FILE *out);
+/* The verdict, large, in a <header> that stays open. */
+void gg_html_verdict(FILE *out, gg_verdict verdict);
 void gg_html_tile(FILE *out, const char *title, const char *class, const char *answer,
                   const char *basis);
 void gg_html_fact(FILE *out, const char *name, const char *value);
