@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clusters of CTAs that reach each other's shared memory: addresses, barriers across CTAs,
- * and the launch. PTX ISA 9: mapa, mbarrier with .cluster scope, st.async, barrier.cluster.
- * A cluster is a row of CTAs, rank = blockIdx.x mod its size. */
+ * Clusters of CTAs that reach each other's shared memory: addresses, and barriers across CTAs.
+ * PTX ISA 9: mapa, mbarrier with .cluster scope, st.async, barrier.cluster. A cluster is a row of
+ * CTAs, rank = blockIdx.x mod its size. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_CLUSTER_CUH
 #define KERNELS_TRIANGLE_ATTENTION_CLUSTER_CUH
 
@@ -50,31 +50,6 @@ __device__ __forceinline__ void cluster_store4(uint32_t to, float x, float y, fl
                  :
                  : "r"(to), "f"(x), "f"(y), "f"(z), "f"(w), "r"(barrier)
                  : "memory");
-}
-
-/* As launch(), with clusters of `size` CTAs, up to the 8 that every device promises; grid.x must
- * be a multiple. */
-template <class Arguments>
-static inline cudaError_t launch_cluster(void (*kernel)(Arguments), dim3 grid, int threads,
-                                         size_t shared_bytes, int size, cudaStream_t stream,
-                                         const Arguments &arguments)
-{
-    const cudaError_t error = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    if (error != cudaSuccess)
-        return error;
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = (unsigned)size;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3((unsigned)threads);
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, kernel, arguments);
 }
 
 #endif

@@ -150,20 +150,80 @@ static inline cudaError_t multiprocessors(int *count)
     return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
 }
 
+/* Of a grid queued by launch_behind(): waits until the one before it on the stream has ended
+ * and all that it wrote is seen; at once in any other. Before it a CTA may only prepare itself. */
+__device__ __forceinline__ void wait_for_grid_before()
+{
+    asm volatile("griddepcontrol.wait;" : : : "memory");
+}
+
+/* The grid behind may start once every CTA has come here or ended. */
+__device__ __forceinline__ void let_grid_behind_start()
+{
+    asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
+}
+
+/* How a grid is queued. cluster: CTAs of one along x, up to the 8 that every device promises.
+ * behind: CTAs may start while those of the grid before still run, as soon as that one lets
+ * them; each must wait_for_grid_before(), or what is behind it in turn would not know that all
+ * grids before have ended. */
+struct Launch {
+    dim3 grid;
+    int threads;
+    size_t shared_bytes;
+    cudaStream_t stream;
+    int cluster;
+    bool behind;
+};
+
 /* Queues kernel(arguments) and returns the launch error. */
+template <class Arguments>
+static inline cudaError_t launch(void (*kernel)(Arguments), const Launch &how,
+                                 const Arguments &arguments)
+{
+    if (how.shared_bytes > 48 * 1024) {
+        const cudaError_t error = cudaFuncSetAttribute(
+            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)how.shared_bytes);
+        if (error != cudaSuccess)
+            return error;
+    }
+    cudaLaunchAttribute given[2] = {};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = how.grid;
+    config.blockDim = dim3((unsigned)how.threads);
+    config.dynamicSmemBytes = how.shared_bytes;
+    config.stream = how.stream;
+    config.attrs = given;
+    if (how.cluster > 0) {
+        cudaLaunchAttribute &cluster = given[config.numAttrs++];
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim.x = (unsigned)how.cluster;
+        cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    }
+    if (how.behind) {
+        cudaLaunchAttribute &behind = given[config.numAttrs++];
+        behind.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        behind.val.programmaticStreamSerializationAllowed = 1;
+    }
+    return cudaLaunchKernelEx(&config, kernel, arguments);
+}
+
 template <class Arguments>
 static inline cudaError_t launch(void (*kernel)(Arguments), size_t blocks, int threads,
                                  size_t shared_bytes, cudaStream_t stream,
                                  const Arguments &arguments)
 {
-    if (shared_bytes > 48 * 1024) {
-        const cudaError_t error = cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-        if (error != cudaSuccess)
-            return error;
-    }
-    kernel<<<(unsigned)blocks, (unsigned)threads, shared_bytes, stream>>>(arguments);
-    return cudaGetLastError();
+    const Launch how = {dim3((unsigned)blocks), threads, shared_bytes, stream, 0, false};
+    return launch(kernel, how, arguments);
+}
+
+template <class Arguments>
+static inline cudaError_t launch_behind(void (*kernel)(Arguments), size_t blocks, int threads,
+                                        size_t shared_bytes, cudaStream_t stream,
+                                        const Arguments &arguments)
+{
+    const Launch how = {dim3((unsigned)blocks), threads, shared_bytes, stream, 0, true};
+    return launch(kernel, how, arguments);
 }
 
 #endif

@@ -72,7 +72,7 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
  * invalid keys. Backward: row values before the tiles, with dq of rows that have no key, and the
  * ordered sum of dbias after. */
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space);
-cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space);
+cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space, bool behind);
 cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
                                const TwopassSpace &space);
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space);

@@ -105,7 +105,7 @@ int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind)
     GG_TRY_CUDA(check_alignment(u));
     const TwopassSpace space = space_of(call, u, false);
     GG_TRY_CUDA(gg_ta_twopass_prepare(u, space));
-    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
+    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space, true));
     return gg_ta_twopass_forward(u, results_of(call, u, kind.wide), space, kind.pairs);
 }
 
@@ -117,7 +117,7 @@ int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
         return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
     const TwopassSpace space = space_of(call, u, true);
-    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
+    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space, false));
     GG_TRY_CUDA(gg_ta_twopass_rows(u, results_of(call, u, kind.wide), space));
     if (u.dk || u.dv)
         GG_TRY_CUDA(gg_ta_twopass_keys(u, space, kind.pairs));

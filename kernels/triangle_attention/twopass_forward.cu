@@ -342,6 +342,7 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     }
     publish_shared();
     __syncthreads();
+    wait_for_grid_before();
     if (warp >= P::WARPS) {
         give_registers<P::ROWS>();
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
@@ -358,8 +359,8 @@ cudaError_t start(const gg_ta_call &u, const Forward &a)
     typedef Plan<W> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
-    return launch(forward_kernel<W, PAIRS, MASKED>, min(ctas, a.items), P::THREADS,
-                  P::SHARED, (cudaStream_t)u.stream, a);
+    return launch_behind(forward_kernel<W, PAIRS, MASKED>, min(ctas, a.items), P::THREADS,
+                         P::SHARED, (cudaStream_t)u.stream, a);
 }
 
 template <int W, bool PAIRS>

@@ -381,6 +381,8 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     }
     publish_shared();
     __syncthreads();
+    wait_for_grid_before();
+    let_grid_behind_start();
     if (warp >= P::WARPS) {
         give_registers<P::GROUPS>();
         Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
@@ -416,8 +418,8 @@ cudaError_t start(const gg_ta_call &u, Keys a)
     ctas = min(ctas, a.items);
     while (common_divisor(ctas + a.skew, a.blocks) > 1)
         a.skew++;
-    return launch(keys_kernel<W, PAIRS>, ctas, P::THREADS, P::SHARED,
-                  (cudaStream_t)u.stream, a);
+    return launch_behind(keys_kernel<W, PAIRS>, ctas, P::THREADS, P::SHARED,
+                         (cudaStream_t)u.stream, a);
 }
 
 } // namespace

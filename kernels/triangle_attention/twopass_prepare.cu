@@ -66,6 +66,8 @@ __device__ __forceinline__ float4 quad(const float (&tile)[64][64 + 1], int y, i
 template <class Bias>
 __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
 {
+    wait_for_grid_before();
+    let_grid_behind_start();
     constexpr int PIECE = 16 / (int)sizeof(Bias);
     __shared__ float tile[64][64 + 1], lowered[64]; /* [query][key] */
     const int queries = (int)(blockIdx.x % (unsigned)a.row_tiles);
@@ -139,6 +141,8 @@ struct KeyWords {
 /* All words of a row but NEXT. A CTA a row, a warp a word. */
 __global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
 {
+    wait_for_grid_before();
+    let_grid_behind_start();
     __shared__ uint64_t valid[GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE];
     const size_t row = blockIdx.x;
     const int lane = (int)(threadIdx.x & 31), x = (int)threadIdx.x;
@@ -181,6 +185,8 @@ struct AliveKeys {
 /* One CTA for a key tile of one b. */
 __global__ void __launch_bounds__(THREADS) alive_kernel(AliveKeys a)
 {
+    wait_for_grid_before();
+    let_grid_behind_start();
     const size_t first = (size_t)(blockIdx.x / (unsigned)a.tiles) * a.R;
     const int tile = (int)(blockIdx.x % (unsigned)a.tiles);
     __shared__ unsigned long long keys;
@@ -206,6 +212,8 @@ struct LiveRows {
 /* A row's place is the number of rows before it; and the next row with a key. A warp a row. */
 __global__ void __launch_bounds__(THREADS) order_kernel(LiveRows a)
 {
+    wait_for_grid_before();
+    let_grid_behind_start();
     const size_t row = (size_t)blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
     if (row >= a.count)
         return;
@@ -240,6 +248,8 @@ struct Sanitise {
  * One CTA for a tile of a row. */
 __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
 {
+    wait_for_grid_before();
+    let_grid_behind_start();
     const size_t row = blockIdx.x / (unsigned)a.tiles;
     const int tile = (int)(blockIdx.x % (unsigned)a.tiles);
     const uint64_t word = a.words[row * word_stride(a.tiles) + tile];
@@ -300,6 +310,8 @@ __device__ __forceinline__ void load_y(const RowValues &a, size_t at, float (&y)
  * out, dq becomes zero here. */
 __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
 {
+    wait_for_grid_before();
+    let_grid_behind_start();
     __shared__ float chain[8 * GG_TA_TILE];
     const int pieces = a.D / 8, i = (int)threadIdx.x / pieces;
     const int d = 8 * ((int)threadIdx.x % pieces);
@@ -366,6 +378,8 @@ struct SumDbias {
 
 __global__ void __launch_bounds__(THREADS) sum_dbias_kernel(SumDbias a)
 {
+    wait_for_grid_before();
+    let_grid_behind_start();
     const size_t x = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (x >= a.count)
         return;
@@ -408,11 +422,9 @@ static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
     a.column_tiles = max(t.keys, t.even);
     a.root = u.root;
     const dim3 grid((unsigned)(bias_planes_of(u) * a.row_tiles), (unsigned)min(6, a.column_tiles));
-    if (u.bias_f32)
-        bias_tiles_kernel<float><<<grid, THREADS, 0, (cudaStream_t)u.stream>>>(a);
-    else
-        bias_tiles_kernel<uint16_t><<<grid, THREADS, 0, (cudaStream_t)u.stream>>>(a);
-    return cudaGetLastError();
+    const bool behind = u.keys != GG_TA_KEYS_ALL; /* make_words() */
+    const Launch how = {grid, THREADS, 0, (cudaStream_t)u.stream, 0, behind};
+    return launch(u.bias_f32 ? bias_tiles_kernel<float> : bias_tiles_kernel<uint16_t>, how, a);
 }
 
 static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
@@ -422,14 +434,14 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
                         twopass_tiles(u).ranges};
     GG_TRY_CUDA(launch(words_kernel, rows, THREADS, 0, (cudaStream_t)u.stream, a));
     const LiveRows live = {space.words, space.order, u.R, (int)tiles_of(u), rows};
-    GG_TRY_CUDA(launch(order_kernel, blocks_for(rows * 32), THREADS, 0,
-                       (cudaStream_t)u.stream, live));
+    GG_TRY_CUDA(launch_behind(order_kernel, blocks_for(rows * 32), THREADS, 0,
+                              (cudaStream_t)u.stream, live));
     const AliveKeys keys = {space.words, space.alive, u.R, (int)tiles_of(u)};
-    return launch(alive_kernel, (size_t)u.B * tiles_of(u), THREADS, 0, (cudaStream_t)u.stream,
-                  keys);
+    return launch_behind(alive_kernel, (size_t)u.B * tiles_of(u), THREADS, 0,
+                         (cudaStream_t)u.stream, keys);
 }
 
-cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space)
+cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space, bool behind)
 {
     if (u.keys == GG_TA_KEYS_ALL)
         return cudaSuccess;
@@ -442,8 +454,9 @@ cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &spac
                         u.N,
                         (int)tiles_of(u),
                         u.D / 8};
-    return launch(sanitise_kernel, (size_t)u.B * u.R * tiles_of(u), THREADS, 0,
-                  (cudaStream_t)u.stream, a);
+    const Launch how = {dim3((unsigned)((size_t)u.B * u.R * tiles_of(u))), THREADS, 0,
+                        (cudaStream_t)u.stream, 0, behind};
+    return launch(sanitise_kernel, how, a);
 }
 
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space)
@@ -461,8 +474,10 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
                          u.keys == GG_TA_KEYS_ALL ? nullptr : space.words,
                          static_cast<char *>(u.dq), u.grad_f32 ? 4 : 2, u.H, u.N, u.D,
                          (int)tiles_of(u), u.rc1, u.rc1_low};
-    return launch(rows_kernel, planes_of(u) * tiles_of(u), 8 * u.D, 0,
-                  (cudaStream_t)u.stream, a);
+    const bool behind = u.keys != GG_TA_KEYS_ALL; /* gg_ta_twopass_sanitise() */
+    const Launch how = {dim3((unsigned)(planes_of(u) * tiles_of(u))), 8 * u.D, 0,
+                        (cudaStream_t)u.stream, 0, behind};
+    return launch(rows_kernel, how, a);
 }
 
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space)
@@ -478,6 +493,6 @@ cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &spa
     a.chunks = t.chunks, a.pieces = (u.N + 3) / 4;
     a.count = bias_planes_of(u) * u.N * a.pieces;
     a.f32 = u.dbias_f32 != 0;
-    return launch(sum_dbias_kernel, blocks_for(a.count), THREADS, 0, (cudaStream_t)u.stream,
-                  a);
+    return launch_behind(sum_dbias_kernel, blocks_for(a.count), THREADS, 0,
+                         (cudaStream_t)u.stream, a);
 }

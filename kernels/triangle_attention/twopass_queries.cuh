@@ -376,6 +376,9 @@ __global__ void __launch_bounds__(384, 1)
     }
     publish_shared();
     cluster_sync();
+    if (!a.beside)
+        wait_for_grid_before();
+    let_grid_behind_start();
     if (warp >= P::WARPS) {
         give_registers<P::GROUPS>();
         if (warp == P::WARPS)
@@ -387,6 +390,7 @@ __global__ void __launch_bounds__(384, 1)
     take_registers<P::GROUPS>();
     work<W, HALF, PAIRS, MASKED>(a, start, rows);
     cluster_sync(); /* the CTA behind may still tell this one that it has taken a row */
+    wait_for_grid_before();
 }
 
 template <int W, int HALF, bool PAIRS>
@@ -397,8 +401,8 @@ cudaError_t start(const gg_ta_call &u, const TwopassQueries &a, int chunks)
                             ? queries_kernel<W, HALF, PAIRS, false>
                             : queries_kernel<W, HALF, PAIRS, true>;
     const dim3 grid((unsigned)((size_t)a.tiles * a.ranges * bias_planes_of(u)), chunks);
-    return launch_cluster(kernel, grid, P::THREADS, P::SHARED, a.ranges,
-                          (cudaStream_t)u.stream, a);
+    const Launch how = {grid, P::THREADS, P::SHARED, (cudaStream_t)u.stream, a.ranges, true};
+    return launch(kernel, how, a);
 }
 
 template <int W, bool PAIRS>
@@ -429,6 +433,7 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.tiles = t.tiles, a.key_tiles = t.keys, a.ranges = t.ranges;
     a.chunk_rows = t.chunk_rows;
     a.sc = u.sc, a.c1 = u.c1;
+    a.beside = u.dk || u.dv;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W));
     GG_TRY_CUDA(make_tensor_map(&a.dout, u.dout, planes_of(u), u.N, u.D, W));
     GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W));

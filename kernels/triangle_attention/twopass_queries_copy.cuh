@@ -20,6 +20,8 @@ struct TwopassQueries {
     int R, H, N, D, tiles, key_tiles, ranges, chunk_rows;
     float sc, c1; /* 1 / sqrt(D); a logit to units of log 2 */
     bool wide;    /* dq is FP32 */
+    bool beside;  /* The grid before is the keys kernel: CTAs of both may run at once. What this
+                   * one reads had been made when the first of those let it start. */
 };
 
 namespace {
