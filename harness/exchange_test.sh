@@ -81,6 +81,23 @@ says 1 "wrote no out.safetensors" $one --kernel 'serve:read d; echo ok; read d'
 says 2 "declines: not today" $one --kernel 'serve:read d; echo declined not today; read d'
 says 2 "failed: out of memory" $one --kernel 'serve:read d; echo error out of memory; read d'
 says 2 "declines: too small" $one --kernel 'exec:echo too small >&2; exit 77; :'
+# a JAX that finds no GPU would compute on the CPU in silence
+mkdir -p "$work/fake/jax" && touch "$work/fake/numpy.py" # no more of JAX than its devices
+echo "bfloat16 = float32 = None" >"$work/fake/jax/numpy.py"
+cat >"$work/fake/jax/__init__.py" <<'END'
+from types import SimpleNamespace as Some
+__version__, config = "0", Some(jax_default_matmul_precision="highest")
+jit = lambda function, **options: function
+def devices(kind=None):
+    if kind not in (None, "cpu"): raise RuntimeError("no backend " + kind)
+    return [Some(platform="cpu", id=0, device_kind="cpu")]
+END
+jax="PYTHONPATH=$work/fake:$peers python3 $peers/serve_jax.py stock"
+says 2 "declines: JAX has no cuda device (RuntimeError: no backend cuda)" $one \
+    --kernel "serve:GRADGATE_DEVICE=cuda:1 $jax"
+says 2 "declines: JAX has 1 host devices, host:1 is asked for" $one \
+    --kernel "serve:GRADGATE_DEVICE=host:1 $jax"
+says 2 "failed: KeyError: 'q'" $one --kernel "serve:$jax" # there is a device: it goes on
 plant deadly 's/^def linear.*/&\n    if inputs["x"][1][0] == 17: sys.exit(9)/'
 says 1 "ended with exit code 9 instead of an answer" $few --kernel 'serve:python3 deadly.py'
 holds out '^2 passed, 1 failed, 0 not verified'

@@ -3,7 +3,7 @@
 # The peers' table: every kernel that is here, ours and other people's, on the same inputs
 # against the same truth. usage: table.sh OUTDIR   with, in the environment, any of
 #   GRADGATE   the program (default build/gradgate beside scripts/, else gradgate)
-#   PYTHON     a Python with PyTorch (default python3)
+#   PYTHON     a Python with PyTorch and JAX (default python3)
 #   DEVICE     cuda (default), cuda:I, host to try the script
 #   CASES      glob of cases of peers.json (default '*-N384-D32-*s000': six families)
 #   KERNELS, PEERS   ours and theirs (default: all)
@@ -25,7 +25,7 @@ python=${PYTHON:-python3}
 command -v "$python" >/dev/null || { echo "table.sh: no '$python': set PYTHON" >&2; exit 3; }
 mkdir -p "$out" || exit 3
 ours=${KERNELS-naive recompute turbo twopass split atomic}
-theirs=${PEERS-stock sdpa flex trifast cuequivariance openfold3}
+theirs=${PEERS-stock sdpa flex trifast cuequivariance openfold3 jax-stock jax-nn jax-cudnn}
 device=${DEVICE:-cuda}
 
 # judge NAME ARGUMENT...: one kernel; its report, and what it printed.
@@ -45,7 +45,9 @@ judge() {
 
 for name in $ours; do judge "$name" --kernel "$name" --ablate none; done
 for name in $theirs; do
-    judge "$name" --kernel "serve:$python $here/serve_torch.py $name" --kernel-name "$name" \
+    script="serve_torch.py $name"
+    case $name in jax-*) script="serve_jax.py ${name#jax-}" ;; esac
+    judge "$name" --kernel "serve:$python $here/$script" --kernel-name "$name" \
         --timeout "${EACH:-300}"
 done
 "$python" "$here/table.py" "$out" $ours -- $theirs >"$out/peers.md.new" || exit 3
