@@ -22,7 +22,8 @@ def read(path):
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
-        data = bytearray(file.read())
+        data = bytearray(os.fstat(file.fileno()).st_size - 8 - length)
+        file.readinto(data)
     notes = header.pop("__metadata__", {})
     return {name: (t["dtype"], t["shape"], memoryview(data)[slice(*t["data_offsets"])])
             for name, t in header.items()}, notes
