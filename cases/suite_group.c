@@ -147,8 +147,8 @@ static gg_status read_families(const gg_suite_reader *r, const char *place,
     return multiply(r, place, count, &group->cases);
 }
 
-/* A JSON number up to 2^53, or a string for the rest of the 64 bits ("0x..." or
- * decimal). */
+/* A JSON number below 2^53 (from there on another one may have been meant), or a string for
+ * the rest of the 64 bits ("0x..." or decimal). */
 static gg_status read_seed(const gg_suite_reader *r, const char *place,
                            const cJSON *json, uint64_t *seed)
 {
@@ -157,14 +157,14 @@ static gg_status read_seed(const gg_suite_reader *r, const char *place,
         if (!cJSON_IsNumber(json))
             return gg_suite_refuse(r, place,
                                    "must be a whole number or a string of one");
-        GG_TRY(read_whole(r, place, json, 0, 0x1p53, &value));
+        GG_TRY(read_whole(r, place, json, 0, 0x1p53 - 1, &value));
         *seed = (uint64_t)value;
         return GG_OK;
     }
     const char *text = json->valuestring;
     char *end = NULL;
     errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
+    unsigned long long value = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
         return gg_suite_refuse(
             r, place,

@@ -109,6 +109,8 @@ static const struct {
      "from 1 to 100000"},
     {GROUP(SIZES, NORMAL, "{\"first\":-1,\"count\":1}"), "cases[0].seeds.first",
      "not -1"},
+    {GROUP(SIZES, NORMAL, "{\"first\":9007199254740993,\"count\":1}"),
+     "cases[0].seeds.first", "from 0 to 9007199254740991"},
     {GROUP(SIZES, NORMAL, "{\"first\":\"-1\",\"count\":1}"), "cases[0].seeds.first",
      "no 64-bit seed"},
     {GROUP(SIZES, NORMAL, "{\"first\":\"0x1ffffffffffffffff\",\"count\":1}"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A bench for programs. Figures that must be exact are hexadecimal text with a decimal
- * beside it; times are decimals, which say more than a clock can. */
+ * beside it; times are decimals, with digits enough that a page made of them later is the same. */
 #include <math.h>
 
 #include "harness/bench.h"
@@ -16,13 +16,13 @@ static void write_times(gg_json_out *out, const char *key, const gg_times *t)
 {
     if (!(t->median > 0)) return;
     gg_out_open_line(out, key, '{');
-    gg_out_decimal(out, "median_ms", t->median);
+    gg_out_precise(out, "median_ms", t->median);
     if (t->count > 1) {
-        gg_out_decimal(out, "min_ms", t->least);
-        gg_out_decimal(out, "max_ms", t->most);
+        gg_out_precise(out, "min_ms", t->least);
+        gg_out_precise(out, "max_ms", t->most);
         gg_out_decimal(out, "spread", gg_times_spread(t));
         gg_out_open(out, "samples_ms", '[');
-        for (int i = 0; i < t->count; i++) gg_out_decimal(out, NULL, t->sample[i]);
+        for (int i = 0; i < t->count; i++) gg_out_precise(out, NULL, t->sample[i]);
         gg_out_close(out);
     }
     gg_out_close(out);
@@ -49,10 +49,10 @@ static void write_case(gg_json_out *out, const gg_bench *b, const gg_bench_case 
         gg_out_name(out, b->op->outputs[o].name, gg_dtype_name(c->output_dtype[o]));
     gg_out_close(out);
     gg_out_open_line(out, "cost", '{');
-    gg_out_decimal(out, "forward_flop", c->cost.flops[0]);
-    gg_out_decimal(out, "backward_flop", c->cost.flops[1]);
-    gg_out_decimal(out, "forward_exponentials", c->cost.exponentials[0]);
-    gg_out_decimal(out, "backward_exponentials", c->cost.exponentials[1]);
+    gg_out_precise(out, "forward_flop", c->cost.flops[0]);
+    gg_out_precise(out, "backward_flop", c->cost.flops[1]);
+    gg_out_precise(out, "forward_exponentials", c->cost.exponentials[0]);
+    gg_out_precise(out, "backward_exponentials", c->cost.exponentials[1]);
     gg_out_close(out);
     gg_out_open_line(out, "rotation", '{');
     gg_out_integer(out, "sets", c->sets);
@@ -122,9 +122,9 @@ static void write_entry(gg_json_out *out, const gg_bench *b, const gg_bench_entr
         gg_out_integer(out, "saved_bytes", e->saved_bytes);
         gg_out_integer(out, "workspace_bytes", e->workspace_bytes);
     }
-    known(out, "extra_bytes", e->extra_bytes);
+    if (isfinite(e->extra_bytes)) gg_out_precise(out, "extra_bytes", e->extra_bytes);
     if (e->same_bits >= 0) gg_out_bool(out, "same_bits", e->same_bits == 1);
-    known(out, "graded_rmse_over_floor", e->graded);
+    if (isfinite(e->graded)) gg_out_precise(out, "graded_rmse_over_floor", e->graded);
     gg_out_name(out, "precision", gg_precision_name(e->precision));
     gg_out_integer(out, "rank", e->rank);
     gg_out_integer(out, "ranked", e->ranked);

@@ -175,7 +175,7 @@ Test(bench_page, what_was_edited_is_refused)
         {"\"outputs\"", "\"dq\"", "\"dw\""},
         {"\"extents\"", "64", "0"},
         {"\"dtypes\"", "bf16", "bf17"},
-        {"\"cost\"", "1e+09", "-1"},
+        {"\"cost\"", "1000000000", "-1"},
         {"\"seed\"", "184", "x184"},
         {"\"operator\"", "triangle_", "square_"},
         {"\"entries\"", "workspace_bytes\": 1", "workspace_bytes\": 9"},

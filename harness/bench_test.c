@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -348,6 +349,29 @@ Test(bench, json_has_what_it_should)
     const cJSON *total = cJSON_GetObjectItem(entries->child, "total");
     cr_expect_eq(cJSON_GetArraySize(cJSON_GetObjectItem(total, "samples_ms")), 3);
     cJSON_Delete(json);
+}
+
+/* Digits that six places would round, and four then once more. */
+Test(bench, a_page_made_later_is_the_same)
+{
+    gg_bench again;
+    bool is_bench;
+    cr_assert_eq(run(NULL, NULL), GG_OK);
+    for (int i = 0; i < bench.entry_count; i++) {
+        for (int s = 0; s < bench.entries[i].forward.count; s++)
+            bench.entries[i].forward.sample[s] = 10.2649996;
+        gg_times_settle(&bench.entries[i].forward);
+    }
+    cr_assert_eq(gg_bench_derive(&bench), GG_OK);
+    cr_assert_eq(gg_file_write(path[2], "bench", gg_bench_json, &bench), GG_OK);
+    cr_assert_eq(gg_file_write(path[3], "bench", gg_bench_markdown, &bench), GG_OK);
+    char *then = strdup(slurp(path[3]));
+    cr_assert_not_null(strstr(then, "10.26 ("));
+    cr_assert_eq(gg_bench_read(path[2], &again, &is_bench), GG_OK, "%s", gg_message());
+    cr_assert_eq(gg_file_write(path[3], "bench", gg_bench_markdown, &again), GG_OK);
+    cr_expect_str_eq(slurp(path[3]), then);
+    gg_bench_free(&again);
+    free(then);
 }
 
 Test(bench, usage)

@@ -53,6 +53,13 @@ if grep -q '<th class="n">delta</th>' "$work/b.html"; then ok; else no "no share
 ! command -v gnuplot >/dev/null || grep -q '<title>delta: [0-9.]* %</title></polygon>' \
     "$work/b.html" || no "no bar"
 
+exits 0 report b.json --markdown=again.md --html again.html
+if cmp -s "$work/b.md" "$work/again.md" && cmp -s "$work/b.html" "$work/again.html"; then ok; else
+    no "a stored budget has another page"; fi
+exits 0 report b.json
+says '^  dbias +value_mean .* predicted$'
+refuses 3 "of a budget, report makes --html and --markdown alone" report b.json --judge
+
 echo "budget: a feature that is stated and not there is found without a baseline"
 idle="off or on, no figure changed: 'gradgate budget' judges"
 few="--suite smoke600 --case normal-N24-D16-s00[0-4]"

@@ -109,6 +109,8 @@ static gg_status parse_report(int argc, char **argv, report_options *o)
         }
     }
     GG_TRY(gg_distinct_files((const char *const[]){o->markdown, o->junit, o->html}, 3));
+    if (o->source != NULL && !o->annotations)
+        return gg_fail(GG_BAD_INPUT, "--source needs --annotations: it is the file named there");
     if (o->budget != NULL && o->html == NULL)
         return gg_fail(GG_BAD_INPUT, "--budget needs --html: it is shown in the page");
     return GG_OK;
@@ -131,7 +133,10 @@ static gg_status load_beside(const report_options *o, page *p)
     return GG_OK;
 }
 
-/* The files that were asked for, each named on standard output once it is there. */
+/* Where files that were written are named: not into the Markdown that is asked for. */
+static FILE *notes(const report_options *o) { return o->print_markdown ? stderr : stdout; }
+
+/* The files that were asked for, each named once it is there. */
 static gg_status write_files(const report_options *o, const page *p, int *written)
 {
     const gg_run_record *run = p->run;
@@ -145,37 +150,68 @@ static gg_status write_files(const report_options *o, const page *p, int *writte
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (files[i].path == NULL) continue;
         GG_TRY(gg_file_write(files[i].path, files[i].what, files[i].fill, files[i].from));
-        printf("%s: %s, %s\n", files[i].path, files[i].what,
-               gg_verdict_name(gg_run_verdict(run)));
+        fprintf(notes(o), "%s: %s, %s\n", files[i].path, files[i].what,
+                gg_verdict_name(gg_run_verdict(run)));
         ++*written;
     }
     return GG_OK;
 }
 
-/* A stored bench, in the forms that a bench has. */
-static int show_bench(gg_bench *bench, const report_options *o, gg_status status)
+/* What is stored and is no report of a run, in the forms that it has. */
+typedef struct stored {
+    const char *what;
+    const void *from;
+    gg_verdict verdict;
+    gg_file_fill table, markdown, html;
+} stored;
+
+static gg_status bench_table(const void *bench, FILE *file)
+{
+    return gg_bench_table(bench, file, gg_terminal_width());
+}
+
+static gg_status budget_table(const void *budget, FILE *file)
+{
+    gg_budget_table(budget, file, gg_terminal_width());
+    return GG_OK;
+}
+
+static gg_status show_stored(const stored *s, const report_options *o)
 {
     const struct {
         const char *path, *what;
         gg_file_fill fill;
-    } files[] = {{o->markdown, "Markdown", gg_bench_markdown}, {o->html, "HTML", gg_bench_html}};
-    int written = 0, code = gg_verdict_exit(gg_bench_verdict(bench));
-    if (status == GG_OK && (o->junit != NULL || o->judge || o->annotations || o->budget != NULL ||
-                            o->beside_count > 0))
-        status = gg_fail(GG_BAD_INPUT, "of a bench, report makes --html and --markdown alone");
-    for (int i = 0; i < 2 && status == GG_OK; i++) {
+    } files[] = {{o->markdown, "Markdown", s->markdown}, {o->html, "HTML", s->html}};
+    int written = 0;
+    if (o->junit != NULL || o->judge || o->annotations || o->budget != NULL || o->beside_count > 0)
+        return gg_fail(GG_BAD_INPUT, "of a %s, report makes --html and --markdown alone", s->what);
+    for (int i = 0; i < 2; i++) {
         if (files[i].path == NULL) continue;
-        status = gg_file_write(files[i].path, files[i].what, files[i].fill, bench);
-        if (status == GG_OK)
-            printf("%s: %s, %s\n", files[i].path, files[i].what,
-                   gg_verdict_name(gg_bench_verdict(bench)));
+        GG_TRY(gg_file_write(files[i].path, files[i].what, files[i].fill, s->from));
+        fprintf(notes(o), "%s: %s, %s\n", files[i].path, files[i].what,
+                gg_verdict_name(s->verdict));
         written++;
     }
-    if (status == GG_OK && o->print_markdown) status = gg_bench_markdown(bench, stdout);
-    else if (status == GG_OK && written == 0)
-        status = gg_bench_table(bench, stdout, gg_terminal_width());
+    if (o->print_markdown) return s->markdown(s->from, stdout);
+    return written == 0 ? s->table(s->from, stdout) : GG_OK;
+}
+
+static int show_bench(gg_bench *bench, const report_options *o, gg_status status)
+{
+    const stored s = {"bench", bench, gg_bench_verdict(bench), bench_table, gg_bench_markdown,
+                      gg_bench_html};
+    if (status == GG_OK) status = show_stored(&s, o);
     gg_bench_free(bench);
-    return status == GG_OK ? code : gg_complain(status);
+    return status == GG_OK ? gg_verdict_exit(s.verdict) : gg_complain(status);
+}
+
+static int show_budget(gg_budget *budget, const report_options *o, gg_status status)
+{
+    const stored s = {"budget", budget, gg_budget_verdict(budget), budget_table,
+                      gg_budget_markdown, gg_budget_html};
+    if (status == GG_OK) status = show_stored(&s, o);
+    gg_budget_free(budget);
+    return status == GG_OK ? gg_verdict_exit(s.verdict) : gg_complain(status);
 }
 
 static int show_report(int argc, char **argv)
@@ -186,18 +222,20 @@ static int show_report(int argc, char **argv)
     const char *path = NULL;
     int written = 0;
     gg_bench bench = {.case_count = 0};
-    bool is_bench = false;
+    bool is_bench = false, is_budget = false;
     gg_status status = parse_report(argc, argv, &o);
     if (status == GG_OK) status = one_path(argc, argv, "REPORT", &path);
     if (status == GG_OK) status = gg_bench_read(path, &bench, &is_bench);
     if (is_bench) return show_bench(&bench, &o, status);
+    if (status == GG_OK) status = gg_budget_try(path, &p.budget, &is_budget);
+    if (is_budget) return show_budget(&p.budget, &o, status);
     if (status == GG_OK) status = gg_report_read(path, &run);
     if (status == GG_OK) status = load_budget(&o, &p);
     if (status == GG_OK) status = load_beside(&o, &p);
     if (status == GG_OK && o.judge) {
         gg_rejudgement outcome;
         status = gg_rejudge(&run, &outcome);
-        if (status == GG_OK) gg_rejudgement_print(&run, &outcome, stdout);
+        if (status == GG_OK) gg_rejudgement_print(&run, &outcome, notes(&o));
     }
     if (status == GG_OK) status = write_files(&o, &p, &written);
     if (status == GG_OK && o.print_markdown) status = markdown_file(&p, stdout);
@@ -224,7 +262,8 @@ const gg_command gg_command_report = {
         "Needs no device and no kernel. With a file asked for, only the file is written;\n"
         "otherwise the table is printed. A report that was edited is refused. The page's\n"
         "charts are drawn by gnuplot; without it the page has tables alone. REPORT may be a\n"
-        "stored bench ('gradgate bench --out') too, for the table, --markdown and --html.\n"
+        "stored bench or budget ('bench --out', 'budget --out') too, for the table, --markdown\n"
+        "and --html.\n"
         "\n"
         "What is claimed of the operator's kernels ('gradgate list claims') is held against\n"
         "the run: reproduced, not reproduced, not measured here. A claim that compares\n"

@@ -70,6 +70,8 @@ static gg_status check(const gg_run_options *o)
         return gg_fail(GG_BAD_INPUT, "--inputs takes the place of --suite: give one of the two");
     if (o->input_count > 0 && o->operator_name == NULL)
         return gg_fail(GG_BAD_INPUT, "--inputs needs --operator: see 'gradgate list operators'");
+    if (o->input_count == 0 && o->operator_name != NULL)
+        return gg_fail(GG_BAD_INPUT, "--operator is of --inputs: a suite names its own");
     if (o->input_count == 0 && o->suite == NULL)
         return gg_fail(GG_BAD_INPUT, "run needs --suite: see 'gradgate list suites'");
     if (o->kernel == NULL)

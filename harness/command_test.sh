@@ -38,6 +38,13 @@ refuses 3 "nosuch.json" report nosuch.json
 refuses 3 "golden needs --out" golden x.json
 refuses 3 "--bogus" report x.json --bogus
 refuses 3 "--html needs a value" report x.json --html
+refuses 3 "suite is given twice" $run --suite probes --suite twin32
+refuses 3 "kernel is given twice" $run --suite probes --kernel naive
+refuses 3 "case is given twice" $run --suite probes --case a --case b
+refuses 3 "baseline is given twice" gate x.json --baseline a --baseline b
+refuses 3 "is of --inputs" $run --suite probes --operator linear
+refuses 3 "kernel-name is empty" $run --suite probes --kernel-name ''
+refuses 3 "source needs --annotations" report x.json --source x.c
 refuses 3 "not a file that a report can replace" $run --suite probes --out .
 refuses 3 "not a file that a report can replace" $run --suite probes --out ''
 mkfifo "$work/pipe"
@@ -136,6 +143,20 @@ for wait in 0.1 0.3 0.6 1.0 1.5; do
     exits 0 $run --suite smoke600 --case '*-s00[12]' --out killed.json --resume
     equal "$work/whole.json" "$work/killed.json"
 done
+# A finished case under the name of another, which nobody ran.
+breaks="$work/renamed.json.journal"
+(cd "$work" && exec "$gradgate" $run --suite smoke600 --case '*-s00[12]' --out renamed.json \
+    >/dev/null 2>&1) &
+pid=$!
+tries=0
+while [ "$tries" -lt 300 ] && [ "$(cat "$breaks" 2>/dev/null | wc -l)" -lt 3 ]; do
+    sleep 0.02
+    tries=$((tries + 1))
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+sed -i '2s/"name": "[^"]*"/"name": "normal-N24-D16-s777"/' "$breaks"
+refuses 3 "is not case" $run --suite smoke600 --case '*-s00[12]' --out renamed.json --resume
 
 echo "a full disk loses nothing"
 (cd "$work" && ulimit -f 16 && "$gradgate" $run --suite smoke600 --case '*-s00[12]' \

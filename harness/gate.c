@@ -160,6 +160,31 @@ static void judge_loosened_f32(gg_gate *gate)
     }
 }
 
+static bool is_certified(const gg_case_record *record)
+{
+    for (int o = 0; o < record->output_count; o++)
+        if (record->outputs[o].certified > 0) return true;
+    return false;
+}
+
+/* What stood behind the baseline must stand behind the report too: certified truths, and the
+ * digests of a card. */
+static void judge_evidence(gg_gate *gate)
+{
+    int certified[2] = {0, 0};
+    for (int i = 0; i < gate->pairing.count; i++) {
+        certified[0] += is_certified(gate->pairing.pairs[i].was);
+        certified[1] += is_certified(gate->pairing.pairs[i].is);
+    }
+    if (certified[1] < certified[0])
+        gg_gate_find(gate, GG_RULE_LIMITS, certified[1] > 0 ? GG_PASSED : GG_NOT_VERIFIED, NULL,
+                     "weaker: MPFR certified the truth of %d case%s, of %d before (--certify)",
+                     certified[1], GG_S(certified[1]), certified[0]);
+    if (gate->baseline->golden[0] != '\0' && gate->report->golden[0] == '\0')
+        gg_gate_find(gate, GG_RULE_LIMITS, GG_PASSED, NULL,
+                     "weaker: not held to golden digests any more (--golden)");
+}
+
 static void judge_limits(gg_gate *gate)
 {
     const gg_run_record *is = gate->report;
@@ -171,6 +196,7 @@ static void judge_limits(gg_gate *gate)
                          is->cases[i].id, is->cases[i].reason);
     judge_loosened(gate);
     if (strcmp(gate->baseline->kernel, is->kernel) == 0) judge_loosened_f32(gate);
+    judge_evidence(gate);
     if (gg_run_verdict(is) == GG_NOT_VERIFIED && gg_run_count(is, GG_NOT_VERIFIED) == 0)
         gg_gate_find(gate, GG_RULE_LIMITS, GG_NOT_VERIFIED, NULL,
                      "%d of %d cases were not run although the whole suite was asked for",

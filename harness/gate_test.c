@@ -180,6 +180,34 @@ Test(gate, one_run_shows_no_determinism)
     expect(false, GG_RULE_DETERMINISM, GG_NOT_VERIFIED);
 }
 
+Test(gate, truths_that_nobody_certified_are_not_verified)
+{
+    for (int i = 0; i < CASES; i++)
+        for (int o = 0; o < was.cases[i].output_count; o++) {
+            gg_output_record *c = output_of(&was, i, o);
+            c->certified = 4;
+            SET(c->certified_elements, "all");
+            *output_of(&is, i, o) = *c;
+        }
+    expect(false, GG_RULE_LIMITS, GG_PASSED);
+    cr_assert_eq(gate.rules[GG_RULE_LIMITS].findings, 0);
+    gg_gate_free(&gate);
+    for (int i = 1; i < CASES; i++)
+        for (int o = 0; o < is.cases[i].output_count; o++) output_of(&is, i, o)->certified = 0;
+    expect(false, GG_RULE_LIMITS, GG_PASSED);
+    says(GG_RULE_LIMITS, "certified the truth of 1 case, of 40 before");
+    gg_gate_free(&gate);
+    for (int o = 0; o < is.cases[0].output_count; o++) output_of(&is, 0, o)->certified = 0;
+    expect(false, GG_RULE_LIMITS, GG_NOT_VERIFIED);
+}
+
+Test(gate, lost_golden_digests_are_a_remark)
+{
+    SET(was.golden, "a card");
+    expect(false, GG_RULE_LIMITS, GG_PASSED);
+    says(GG_RULE_LIMITS, "not held to golden digests");
+}
+
 Test(gate, withdrawn_promise_fails)
 {
     SET(is.promise, "not guaranteed");

@@ -14,7 +14,8 @@ typedef struct gg_option {
     const char *name;  /* "suite" for --suite */
     int key;           /* what gg_next_option() returns for it, > 0 and not '?' */
     const char *value; /* NULL: it takes none; "[FILE]": it may take one, as --name=FILE */
-    const char *help;  /* what it does, with its default, in at most one line */
+    const char *help;  /* what it does, with its default, in at most one line. A SUITE,
+                          KERNEL, GLOB or REPORT given twice is a fault without "; repeatable" */
 } gg_option;
 
 typedef struct gg_command {

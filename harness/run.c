@@ -76,6 +76,21 @@ static gg_status work_here(const gg_plan *plan, const int *indices, int count, s
     return status;
 }
 
+/* What a journal has must be cases of this suite: another name, family or seed would stand in
+ * the report for a case that was not run. */
+static gg_status check_resumed(const char *path, const gg_suite *suite, const gg_run_record *run)
+{
+    for (int i = 0; i < run->count; i++) {
+        const gg_case_record *c = &run->cases[i];
+        const gg_case *is = c->index < suite->count ? &suite->cases[c->index] : NULL;
+        if (is == NULL || strcmp(c->id, is->id) != 0 || strcmp(c->family, is->family->name) != 0 ||
+            c->seed != is->seed || memcmp(c->extent, is->extent, sizeof c->extent) != 0)
+            return gg_fail(GG_BAD_INPUT, "journal %s: case %s is not case %d of suite %s: it was "
+                           "edited; remove it to start anew", path, c->id, c->index, suite->name);
+    }
+    return GG_OK;
+}
+
 /* Those of the chosen cases that a journal does not have, with room for their records. */
 static gg_status leave_out_done(gg_run_record *run, int *chosen, int *count)
 {
@@ -130,7 +145,7 @@ static gg_status check_out(const char *out)
 static gg_status run_suite(const gg_run_options *options, const gg_suite *suite,
                            const doer *who, gg_run_record *run)
 {
-    char path[4200];
+    char path[4200] = "";
     int count = 0, *chosen = malloc((size_t)suite->count * sizeof *chosen);
     gg_journal *journal = NULL;
     double start = gg_seconds();
@@ -141,6 +156,7 @@ static gg_status run_suite(const gg_run_options *options, const gg_suite *suite,
     if (status == GG_OK) status = choose_cases(options, suite, chosen, &count);
     if (status == GG_OK && keeps)
         status = gg_journal_open(path, options->resume, run, &journal);
+    if (status == GG_OK) status = check_resumed(path, suite, run);
     if (status == GG_OK) status = run_cases(who, chosen, count, journal, run);
     run->place.seconds = gg_seconds() - start;
     gg_environment_time(run->place.finished);

@@ -129,7 +129,11 @@ static gg_status find_kernel(const gg_run_options *options, gg_session *s)
     else if (options->own != NULL)
         GG_TRY(gg_candidate_own(options->own, op, s->backend.device, c));
     else GG_TRY(gg_candidate_find(options->kernel, options->limits_of, op, &s->backend, c));
-    if (options->kernel_name != NULL) c->kernel.name = options->kernel_name;
+    if (options->kernel_name != NULL) {
+        if (options->kernel_name[0] == '\0')
+            return gg_fail(GG_BAD_INPUT, "--kernel-name is empty: give a name");
+        c->kernel.name = options->kernel_name;
+    }
     if (c->outside != NULL && options->timeout > 0) c->outside->timeout = options->timeout;
     s->plan.kernel = &c->kernel;
     s->plan.kernel_digest = c->digest;

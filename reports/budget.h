@@ -112,5 +112,7 @@ gg_status gg_budget_fits(const gg_budget *budget, const char *path,
 
 /* Reads what gg_budget_json wrote; free it whatever the status. */
 gg_status gg_budget_read(const char *path, gg_budget *budget);
+/* The same for a file that may be something else: then GG_OK, and `is_budget` is false. */
+gg_status gg_budget_try(const char *path, gg_budget *budget, bool *is_budget);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "reports/budget.h"
 #include "reports/exact.h"
@@ -240,4 +241,23 @@ gg_status gg_budget_read(const char *path, gg_budget *budget)
     free(rest);
     if (status != GG_OK) gg_budget_free(budget);
     return status;
+}
+
+gg_status gg_budget_try(const char *path, gg_budget *budget, bool *is_budget)
+{
+    struct stat what;
+    char *rest = NULL, name[400];
+    size_t length = 0;
+    *budget = (gg_budget){.case_count = 0};
+    *is_budget = false;
+    snprintf(name, sizeof name, "%s", path);
+    /* A pipe can be read once: it is left to whoever reads reports. */
+    if (stat(path, &what) != 0 || !S_ISREG(what.st_mode)) return GG_OK;
+    if (gg_scan_file(path, no_tests, name, &rest, &length) != GG_OK) return GG_OK;
+    cJSON *document = cJSON_ParseWithLengthOpts(rest, length + 1, NULL, 1);
+    const cJSON *schema = gg_in_get(document, "schema");
+    *is_budget = cJSON_IsString(schema) && strcmp(schema->valuestring, GG_BUDGET_SCHEMA) == 0;
+    cJSON_Delete(document);
+    free(rest);
+    return *is_budget ? gg_budget_read(path, budget) : GG_OK;
 }

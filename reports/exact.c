@@ -84,15 +84,25 @@ bool gg_exact_parse(const char *text, double *value)
     return true;
 }
 
-void gg_decimal_format(double value, char text[GG_EXACT_SIZE])
+static void format_decimal(double value, int digits, char text[GG_EXACT_SIZE])
 {
     if (!isfinite(value)) {
         snprintf(text, GG_EXACT_SIZE, "null");
         return;
     }
-    snprintf(text, GG_EXACT_SIZE, "%.6g", value);
+    snprintf(text, GG_EXACT_SIZE, "%.*g", digits, value);
     for (char *c = text; *c; c++)
         if (*c == ',') *c = '.'; /* a locale of the caller must not break the JSON */
+}
+
+void gg_decimal_format(double value, char text[GG_EXACT_SIZE])
+{
+    format_decimal(value, 6, text);
+}
+
+void gg_precise_format(double value, char text[GG_EXACT_SIZE])
+{
+    format_decimal(value, 15, text);
 }
 
 void gg_digest_format(uint64_t digest, char text[GG_DIGEST_SIZE])

@@ -17,6 +17,8 @@ bool gg_exact_parse(const char *text, double *value);
 
 /* Six digits for eyes, a valid JSON number; "null" when not finite. */
 void gg_decimal_format(double value, char text[GG_EXACT_SIZE]);
+/* The same with 15 digits. */
+void gg_precise_format(double value, char text[GG_EXACT_SIZE]);
 
 /* "xxh:" and 16 lower-case hexadecimal digits. */
 void gg_digest_format(uint64_t digest, char text[GG_DIGEST_SIZE]);

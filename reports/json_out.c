@@ -134,6 +134,14 @@ void gg_out_decimal(gg_json_out *out, const char *key, double value)
     put_text(out, text);
 }
 
+void gg_out_precise(gg_json_out *out, const char *key, double value)
+{
+    char text[GG_EXACT_SIZE];
+    gg_precise_format(value, text);
+    begin(out, key, false);
+    put_text(out, text);
+}
+
 void gg_out_exact(gg_json_out *out, const char *key, double value)
 {
     char text[GG_EXACT_SIZE], beside[64];

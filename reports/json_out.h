@@ -38,6 +38,8 @@ void gg_out_bool(gg_json_out *out, const char *key, bool value);
 /* `key`: the exact text, and `key`_decimal beside it. */
 void gg_out_exact(gg_json_out *out, const char *key, double value);
 void gg_out_decimal(gg_json_out *out, const char *key, double value);
+/* With 15 digits: read back, it is printed in fewer as `value` is. */
+void gg_out_precise(gg_json_out *out, const char *key, double value);
 void gg_out_digest(gg_json_out *out, const char *key, uint64_t value);
 
 /* Length of the valid UTF-8 character at `text`, 0 when there is none in `size` bytes.
