@@ -121,10 +121,10 @@ static gg_status call(bench_run *r, int set, bool both)
     gg_trial *t = &r->trial;
     const gg_kernel *kernel = r->plan.kernel;
     for (int i = 0; i < t->inputs; i++) t->dl_input[i].data = r->sets.data[set][i];
-    int error = kernel->forward(&t->call);
+    int error = gg_trial_call(t, kernel->forward);
     if (error != 0)
         return gg_fail(GG_DEVICE_FAULT, "forward failed with error %d", error);
-    if (both && (error = kernel->backward(&t->call)) != 0)
+    if (both && (error = gg_trial_call(t, kernel->backward)) != 0)
         return gg_fail(GG_DEVICE_FAULT, "backward failed with error %d", error);
     return GG_OK;
 }

@@ -135,6 +135,14 @@ static void judge_spread(gg_output_record *o, const gg_limit_record *limit,
     gg_check_add_stated(o, "gauge_p99", o->gauge_p99, limit->gauge_p99, note);
 }
 
+/* One figure may be stated to be unlimited, but not all that are judged. */
+static bool is_unlimited(const gg_output_record *o, const gg_limit_record *limit)
+{
+    bool few = o->count < GG_JUDGE_FEW;
+    return isinf(limit->gauge_max) && (few || isinf(limit->gauge_p99)) &&
+           (few || isinf(limit->rmse_over_floor));
+}
+
 static void judge_error(gg_output_record *o, const gg_limit_record *limit)
 {
     char note[192], where[96];
@@ -147,7 +155,10 @@ static void judge_error(gg_output_record *o, const gg_limit_record *limit)
     if (o->count >= GG_JUDGE_FEW) judge_spread(o, limit, where);
     snprintf(note, sizeof note, "error is %.3g times its allowance at %s%s: %.9g, truth %.9g",
              o->gauge_max, o->name, where, o->output_there, o->truth_there);
-    gg_check_add_stated(o, "gauge_max", o->gauge_max, limit->gauge_max, note);
+    if (is_unlimited(o, limit))
+        gg_check_add_missing(o, "gauge_max", "every limit of it is infinite: nothing judges its "
+                             "error; state one (abi.h)");
+    else gg_check_add_stated(o, "gauge_max", o->gauge_max, limit->gauge_max, note);
 }
 
 void gg_judge_output(gg_output_record *o, const gg_limit_record *limit, int runs)

@@ -22,7 +22,7 @@ plant() {
         mv "$work/new.c" "$work/$name.c"
     done
     ${CC:-cc} -std=c11 -O1 -I"$work/include" -fPIC -shared -fvisibility=hidden \
-        -o "$work/$name.so" "$work/$name.c" 2>"$work/err" || no "$name.so: $(head -3 "$work/err")"
+        -o "$work/$name.so" "$work/$name.c" -lm 2>"$work/err" || no "$name.so: $(head -3 "$work/err")"
 }
 
 # caught CODE TEXT NAME: a run with NAME.so exits with CODE and its table or report says TEXT.
@@ -125,5 +125,16 @@ if grep -q 'those of plain' "$work/r.json"; then ok; else no "no word on whose l
 exits 0 list limits --kernel ./bare.so
 plant half 's/{1.05, 1, 1, 2.2}/{1.05, 1, NAN, 2.2}/'
 caught 2 "the kernel states no limit" half
+plant endless 's/sum += at/sum -= at/' 's/{1.05, 1, 1, 1.9}, {1.05, 1, 1, 2.2}, {1.05, 1, 1, 6.3}/{INFINITY, INFINITY, INFINITY, INFINITY}, {INFINITY, INFINITY, INFINITY, INFINITY}, {INFINITY, INFINITY, INFINITY, INFINITY}/'
+caught 2 "nothing judges its error" endless
 
-conclude 50
+echo "a kernel that leaves another rounding mode does not change what it is judged by"
+plant rounds 's/^#include <math.h>/#include <fenv.h>\n&/' \
+    's/^static int forward(.*/__attribute__((constructor)) static void go(void) { fesetround(FE_TOWARDZERO); }\n&/' \
+    's/^    const DLTensor \*x = .*dy.*/&\n    if (fegetround() != FE_TONEAREST) return 9;/' \
+    's/^    const DLTensor \*x = call->inputs\[0\], \*w = call->inputs\[1\];/&\n    if (fegetround() != FE_TONEAREST) return 8;/' \
+    's/^    return 0;/    fesetround(FE_DOWNWARD);\n&/'
+caught 0 '"status": "passed"' rounds
+exits 0 bench --suite linear60 --case 'normal-M17-N64-K15-s000' --kernel ./rounds.so --reps 3
+
+conclude 52

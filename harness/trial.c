@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness/trial.h"
 
+#include <fenv.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -200,9 +201,18 @@ gg_status gg_trial_digest_inputs(const gg_trial *t, uint64_t *digest)
     return GG_OK;
 }
 
+int gg_trial_call(const gg_trial *t, int (*call)(const gg_call *))
+{
+    fenv_t ours;
+    fegetenv(&ours);
+    int error = call(&t->call);
+    fesetenv(&ours);
+    return error;
+}
+
 static gg_status launch(const gg_trial *t, const char *name, int (*call)(const gg_call *))
 {
-    int error = call(&t->call);
+    int error = gg_trial_call(t, call);
     if (error == 0) return GG_OK;
     return gg_fail(GG_DEVICE_FAULT, "%s: %s failed with error %d", t->plan->kernel->name, name,
                    error);

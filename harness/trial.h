@@ -57,6 +57,10 @@ gg_status gg_trial_digest_inputs(const gg_trial *t, uint64_t *digest);
 
 /* Outputs, saved tensors and workspace hold `poison`; the next calls write to `into`. */
 gg_status gg_trial_prepare(gg_trial *t, void *const *into, uint32_t poison);
+/* Forward or backward of the kernel, its return code. A kernel may leave another rounding mode,
+ * or subnormals flushed to zero, to its thread: the truth and the measures are not computed in
+ * that. */
+int gg_trial_call(const gg_trial *t, int (*call)(const gg_call *));
 /* Forward and backward are queued; nothing waits for them or looks at the workspace in
  * between. */
 gg_status gg_trial_launch(const gg_trial *t);

@@ -44,8 +44,9 @@ typedef struct gg_feature {
 typedef enum gg_repeat { GG_REPEAT_NOT_GUARANTEED = 0, GG_REPEAT_RUN_TO_RUN } gg_repeat;
 
 /* The kernel's own limits for one output; the harness fails what exceeds them.
- * INFINITY means: stated to be unlimited. NAN, or no limits at all: not stated, so that
- * check is "not verified". Loosening one needs a reason (limits_note). */
+ * INFINITY means: stated to be unlimited. NAN, no limits at all, or INFINITY for all that
+ * are judged: not stated, so that check is "not verified". Loosening one needs a reason
+ * (limits_note). */
 typedef struct gg_limits {
     double rmse_over_floor; /* BF16: RMSE / RMSE of the truth rounded to BF16 */
     double gauge_p99;       /* 99th percentile of |error| / (allowance + half an ulp) */
