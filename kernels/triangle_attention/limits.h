@@ -9,20 +9,22 @@
 #include "kernels/abi.h"
 
 /* Calibrated: about 1.2 times the largest figure of naive, recompute and turbo over
- * probes, smoke600, twin300, twin32, paper600 and families600 (reports/h200/). The largest
- * ratios and percentiles come from small cases, where few errors average, and
+ * probes, smoke600, twin300, twin32, types, paper600 and families600 (reports/h200/). The
+ * largest ratios and percentiles come from small cases, where few errors average, and
  * from one_hot and two_keys, whose probability roundings are all alike; the largest
- * single errors from heavy tails at full size. */
+ * single errors from heavy tails at full size.
+ * In FP32, roundings that are all alike give dq, dk and dv an RMSE of 29, 50 and 64 times the
+ * scale, about as much as planted faults do: there the gauge alone judges. */
 #define GG_TA_LIMITS_NOTE \
-    "1.2 times the largest honest figure over probes, smoke600, twin300, twin32, paper600, "   \
-    "families600"
+    "1.2 times the largest honest figure over probes, smoke600, twin300, twin32, types, "      \
+    "paper600, families600"
 
 /* { rmse_over_floor, gauge_p99, gauge_max, rmse_f32 } */
 static const gg_limits gg_ta_limits[] = {
     {2.3, 0.86, 1.25, INFINITY},  /* o */
-    {3.8, 0.35, 1.00, 8.4},       /* dq */
-    {2.4, 0.51, 0.95, 6.9},       /* dk */
-    {2.2, 1.15, 1.65, 31},        /* dv */
+    {3.8, 0.35, 1.00, INFINITY},  /* dq */
+    {2.4, 0.51, 0.95, INFINITY},  /* dk */
+    {2.2, 1.15, 1.65, INFINITY},  /* dv */
     {INFINITY, 0.26, 0.56, 5.9},  /* dbias: the largest, 4.9, with a single row, N = 33 */
 };
 
@@ -30,9 +32,9 @@ static const gg_limits gg_ta_limits[] = {
  * equal probabilities add up in o instead of cancelling in the quotient. */
 static const gg_limits gg_ta_naive_limits[] = {
     {2.3, 1.12, 1.25, INFINITY}, /* o */
-    {3.8, 0.35, 1.00, 8.4},      /* dq */
-    {2.4, 0.51, 0.95, 6.9},      /* dk */
-    {2.2, 1.15, 1.65, 31},       /* dv */
+    {3.8, 0.35, 1.00, INFINITY}, /* dq */
+    {2.4, 0.51, 0.95, INFINITY}, /* dk */
+    {2.2, 1.15, 1.65, INFINITY}, /* dv */
     {INFINITY, 0.26, 0.56, 3.8}, /* dbias */
 };
 
@@ -40,9 +42,9 @@ static const gg_limits gg_ta_naive_limits[] = {
  * others have it as an exact 1: delta, and with it dbias, errs more in sharp rows. */
 static const gg_limits gg_ta_twopass_limits[] = {
     {2.3, 0.86, 1.56, INFINITY},  /* o */
-    {3.8, 0.35, 1.50, 8.4},       /* dq */
-    {2.4, 0.51, 1.10, 6.9},       /* dk */
-    {2.2, 1.15, 1.75, 31},        /* dv */
+    {3.8, 0.35, 1.50, INFINITY},  /* dq */
+    {2.4, 0.51, 1.10, INFINITY},  /* dk */
+    {2.2, 1.15, 1.75, INFINITY},  /* dv */
     {INFINITY, 0.26, 0.96, 10.8}, /* dbias */
 };
 
@@ -51,10 +53,10 @@ static const gg_limits gg_ta_twopass_limits[] = {
  * drop the pairs of a direction is seen by these. */
 static const gg_limits gg_ta_split_limits[] = {
     {1.2, 0.57, 0.60, INFINITY}, /* o */
-    {1.2, 0.25, 0.45, 0.016},    /* dq */
-    {1.2, 0.51, 0.51, 0.012},    /* dk */
-    {1.2, 0.59, 0.60, 0.047},    /* dv */
-    {1.2, 0.25, 0.44, 0.055},    /* dbias */
+    {1.2, 0.25, 0.45, 0.055},    /* dq */
+    {1.2, 0.51, 0.51, 0.060},    /* dk */
+    {1.2, 0.59, 0.60, 0.30},     /* dv */
+    {1.2, 0.25, 0.44, 0.085},    /* dbias */
 };
 
 #endif
