@@ -82,6 +82,13 @@ static const char *figure(double value, char text[32])
 
 #define FIGURE(value) figure(value, (char[32]){0})
 
+static const char *whole(int64_t value, char text[32])
+{
+    snprintf(text, 32, "%" PRId64, value);
+    return text;
+}
+#define COUNT(value) whole(value, (char[32]){0})
+
 /* "2 devices: cuda:0 301 cases, cuda:1 299; bits compared across them in 30 cases: ..." */
 static void devices(const gg_run_record *run, char *text, size_t size)
 {
@@ -178,7 +185,7 @@ static void accuracy(const gg_run_record *run, const gg_summary *summary, gg_vie
             FIGURE(row->truth_rms), exact ? "exact" : FIGURE(row->ratio),
             FIGURE(row->gauge_p99), FIGURE(row->gauge_max),
             row->certified ? FIGURE(row->certificate) : "not run",
-            row->certified ? FIGURE((double)row->certified) : "-",
+            row->certified ? COUNT(row->certified) : "-",
             CLEAN(run->cases[row->gauge_max_case].id));
     }
     snprintf(grid->note, sizeof grid->note,
