@@ -8,7 +8,7 @@
 #include "harness/exec.h"
 #include "harness/environment.h"
 #include "harness/progress.h"
-#include "harness/trial.h"
+#include "harness/rounded.h"
 #include "reference/parallel.h"
 
 /* What every case is measured with. */
@@ -22,46 +22,13 @@ typedef struct setup {
     gg_budget *budget;
 } setup;
 
-static gg_status find_point(const gg_budget *b, const char *name, size_t length, int *point)
-{
-    for (*point = 0; *point < b->point_count; ++*point)
-        if (strlen(b->points[*point].name) == length &&
-            memcmp(b->points[*point].name, name, length) == 0)
-            return GG_OK;
-    return gg_fail(GG_BAD_INPUT, "operator %s has no rounding point '%.*s': see 'gradgate list "
-                   "roundings'", b->made.operator_name, (int)length, name);
-}
-
-/* The points that a kernel has with those features. */
-static gg_status stated_points(const gg_budget *b, const gg_kernel *kernel,
-                               uint64_t features, unsigned *points)
-{
-    *points = 0;
-    for (const gg_rounding *r = kernel->roundings; r->point != NULL; r++) {
-        int point, f = 0;
-        GG_TRY(find_point(b, r->point, strlen(r->point), &point));
-        while (r->feature != NULL && kernel->features != NULL &&
-               kernel->features[f].name != NULL &&
-               strcmp(kernel->features[f].name, r->feature) != 0)
-            f++;
-        bool known = r->feature == NULL ||
-                     (kernel->features != NULL && kernel->features[f].name != NULL);
-        if (!known)
-            return gg_fail(GG_BAD_INPUT, "kernel %s: its rounding '%s' asks for a feature '%s' "
-                           "that it does not have", kernel->name, r->point, r->feature);
-        bool on = (features >> f & 1u) != 0;
-        if (r->feature == NULL || on == (r->on != 0)) *points |= 1u << point;
-    }
-    return GG_OK;
-}
-
-static gg_status listed_points(const gg_budget *b, const char *list, unsigned *points)
+static gg_status listed_points(const gg_operator *op, const char *list, unsigned *points)
 {
     *points = 0;
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");
         int point;
-        GG_TRY(find_point(b, at, length, &point));
+        GG_TRY(gg_rounded_find(op, at, length, &point));
         *points |= 1u << point;
         at += length;
         if (*at == '\0') return GG_OK;
@@ -85,6 +52,7 @@ static gg_status find_ablated(const gg_budget_options *o, const gg_kernel *kerne
 static gg_status make_variants(const gg_budget_options *o, setup *s)
 {
     gg_budget *b = s->budget;
+    const gg_operator *op = s->suite->op;
     const gg_kernel *kernel = s->kernel;
     int ablated;
     if (kernel->roundings == NULL && o->points == NULL)
@@ -100,8 +68,8 @@ static gg_status make_variants(const gg_budget_options *o, setup *s)
         if (ablated >= 0)
             snprintf(to->name, sizeof to->name, "%s %s", kernel->features[ablated].name,
                      s->features[v] >> ablated & 1u ? "on" : "off");
-        if (o->points != NULL) GG_TRY(listed_points(b, o->points, &to->points));
-        else GG_TRY(stated_points(b, kernel, s->features[v], &to->points));
+        if (o->points != NULL) GG_TRY(listed_points(op, o->points, &to->points));
+        else GG_TRY(gg_rounded_stated(op, kernel, s->features[v], &to->points));
     }
     return GG_OK;
 }
@@ -155,54 +123,6 @@ static gg_status take_kernel(setup *s, gg_trial *t, int variant, void **scratch)
     return GG_OK;
 }
 
-/* Memory for one evaluation. */
-static gg_status take_values(setup *s, const gg_trial *t, gg_truth *values, void **scratch)
-{
-    size_t bytes[GG_MAX_OUTPUTS], all = 0;
-    size_t more = s->backend->rounded_scratch(t->op, &t->problem);
-    for (int o = 0; o < t->outputs; o++) {
-        bytes[o] = (size_t)gg_tensor_count(&t->output[o]) * sizeof(double);
-        all += bytes[o] + GG_GUARD_BYTES + 2 * GG_ARENA_ALIGN;
-    }
-    GG_TRY(gg_arena_reserve(&s->values, all + more + GG_GUARD_BYTES + 2 * GG_ARENA_ALIGN));
-    for (int o = 0; o < t->outputs; o++)
-        values->value[o] = gg_arena_take(&s->values, bytes[o]);
-    *scratch = gg_arena_take(&s->values, more);
-    return GG_OK;
-}
-
-/* Mean square of output - expected, and of expected's rounding to the output's type. */
-static gg_status mean_squares(const gg_trial *t, int o, gg_dtype dtype, void *data,
-                              const double *expected, double *error, double *floor,
-                              int64_t *mismatch)
-{
-    gg_tensor output = t->output[o];
-    gg_measures m;
-    output.data = data;
-    output.dtype = dtype;
-    GG_TRY(t->plan->backend->measure(t->plan->backend, &output, expected,
-                                     t->truth.allowance[o], &m));
-    double count = m.sums.finite > 0 ? (double)m.sums.finite : 1;
-    *error = m.sums.error2 / count;
-    if (floor != NULL) *floor = m.sums.floor2 / count;
-    *mismatch += m.sums.mismatch;
-    return GG_OK;
-}
-
-/* An evaluation with `on`, and the mean square of each output's error. */
-static gg_status evaluate(setup *s, gg_trial *t, gg_roundings *r, const gg_truth *values,
-                          void *scratch, double *error)
-{
-    int64_t mismatch = 0;
-    GG_TRY(s->backend->rounded(s->backend, t->op, &t->problem, r, values, scratch));
-    for (int o = 0; o < t->outputs; o++)
-        GG_TRY(mean_squares(t, o, GG_F64, values->value[o], t->truth.value[o], &error[o],
-                            NULL, &mismatch));
-    if (mismatch == 0) return GG_OK;
-    return gg_fail(GG_INTERNAL, "with roundings 0x%x, %lld elements are not finite where the "
-                   "truth is, or the reverse", r->on, (long long)mismatch);
-}
-
 static gg_status measure_variant(setup *s, gg_trial *t, gg_budget_entry *entry, int variant,
                                  const gg_truth *values, void *scratch)
 {
@@ -212,20 +132,20 @@ static gg_status measure_variant(setup *s, gg_trial *t, gg_budget_entry *entry, 
     GG_TRY(take_kernel(s, t, variant, NULL));
     GG_TRY(gg_trial_run(t, t->first, gg_trial_poison(0)));
     for (int o = 0; o < t->outputs; o++)
-        GG_TRY(mean_squares(t, o, t->output[o].dtype, t->first[o], t->truth.value[o],
+        GG_TRY(gg_rounded_compare(t, o, t->output[o].dtype, t->first[o], t->truth.value[o],
                             &entry[o].kernel, &entry[o].floor, &entry[o].mismatch));
     for (int p = 0; p < s->budget->point_count; p++) {
         r.on = r.has & 1u << p;
         if (r.on == 0) continue;
-        GG_TRY(evaluate(s, t, &r, values, scratch, error));
+        GG_TRY(gg_rounded_evaluate(t, &r, values, scratch, error));
         for (int o = 0; o < t->outputs; o++) entry[o].point[p] = error[o];
     }
     r.on = r.has;
-    GG_TRY(evaluate(s, t, &r, values, scratch, error));
+    GG_TRY(gg_rounded_evaluate(t, &r, values, scratch, error));
     for (int o = 0; o < t->outputs; o++) {
         int64_t unused = 0;
         entry[o].all = error[o];
-        GG_TRY(mean_squares(t, o, t->output[o].dtype, t->first[o], values->value[o],
+        GG_TRY(gg_rounded_compare(t, o, t->output[o].dtype, t->first[o], values->value[o],
                             &entry[o].other, NULL, &unused));
     }
     return GG_OK;
@@ -240,7 +160,7 @@ static gg_status measure_case(setup *s, gg_trial *t, gg_budget_case *c)
         GG_TRY(take_kernel(s, t, v, &scratch)); /* memory for either from now on */
     GG_TRY(gg_trial_draw(t, t->what->seed, scratch));
     GG_TRY(s->backend->truth(s->backend, t->op, &t->problem, &t->truth, scratch));
-    GG_TRY(take_values(s, t, &values, &scratch));
+    GG_TRY(gg_rounded_take(t, &s->values, &values, &scratch));
     for (int v = 0; v < s->budget->variant_count; v++)
         GG_TRY(measure_variant(s, t, c->entry[v], v, &values, scratch));
     return GG_OK;

@@ -63,7 +63,7 @@ refuses 3 "of a budget, report makes --html and --markdown alone" report b.json 
 echo "budget: a feature that is stated and not there is found without a baseline"
 idle="off or on, no figure changed: 'gradgate budget' judges"
 few="--suite smoke600 --case normal-N24-D16-s00[0-4]"
-exits 0 run $few --kernel mutant:compensation_lost --certify 0 --out lost.json
+exits 0 run $few --kernel mutant:compensation_lost --certify 0 --roundings 0 --out lost.json
 if grep -qi "$idle" "$work/out"; then ok; else no "run does not say that the feature is idle"; fi
 exits 0 run $few --kernel turbo --certify 0 --out kept.json
 if grep -qi "$idle" "$work/out"; then no "compensation of turbo is called idle"; else ok; fi
@@ -71,6 +71,20 @@ exits 0 report lost.json --html lost.html
 if grep -q 'compensation changed no figure' "$work/lost.html"; then ok; else no "the page says nothing"; fi
 exits 1 budget $few --kernel mutant:compensation_lost
 says '^  dbias +normal .* not explained$'
+
+echo "run: a kernel whose error is beyond what it states to round"
+for fault in compensation_lost weights_coarse o_truncated; do
+    exits 0 run $few --kernel mutant:$fault --certify 0 --ablate none --roundings 0 --out w.json
+    exits 1 run $few --kernel mutant:$fault --certify 0 --ablate none --out w.json
+    says ' roundings: RMSE .* times the .* stated by the kernel'
+done
+for kernel in naive recompute turbo twopass split; do
+    exits 0 run $few --kernel $kernel --certify 0 --roundings all --out w.json
+    exits 0 report w.json --judge
+done
+if [ "$(grep -c '"stated_rmse":' "$work/w.json")" -eq 25 ]; then ok; else no "not all were held"; fi
+refuses 3 "operator linear states no rounding points" run --suite linear60 --kernel plain --roundings 1
+refuses 3 "roundings" run $few --kernel turbo --roundings some
 
 echo "budget: in a report and beside a case"
 exits 0 run --suite smoke600 --kernel turbo --case normal-N24-D16-s000 --out r.json

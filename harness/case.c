@@ -11,6 +11,7 @@
 #include "harness/judge.h"
 #include "harness/levels.h"
 #include "harness/relations.h"
+#include "harness/rounded.h"
 #include "harness/trial.h"
 
 static gg_status compare_runs(gg_trial *t, int run, gg_case_record *record)
@@ -262,7 +263,7 @@ static gg_status start_certificate(const gg_trial *t, int index, const gg_sums *
     gg_tensor first[GG_MAX_OUTPUTS];
     gg_sight sight = look_at(t, first);
     *started = NULL;
-    if (!gg_plan_certifies(t->plan, index) &&
+    if (!gg_plan_turns(t->plan, t->plan->certify, index) &&
         (t->plan->certify < 0 ||
          gg_certify_cost_all(t->op, &t->problem) > GG_CERTIFY_ALL))
         return GG_OK;
@@ -307,6 +308,8 @@ static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
     GG_TRY(run_repeats(t, record));
     GG_TRY(measure(t, record, sums));
     GG_TRY(ablate_and_certify(t, index, sums, record));
+    if (gg_plan_turns(t->plan, t->plan->roundings, index))
+        GG_TRY(gg_rounded_measure(t, record));
     GG_TRY(judge(t, record));
     show(t, record);
     gg_levels_measure(t, record);
@@ -315,10 +318,10 @@ static gg_status measure_case(gg_trial *t, int index, gg_case_record *record)
     return GG_OK;
 }
 
-bool gg_plan_certifies(const gg_plan *plan, int index)
+bool gg_plan_turns(const gg_plan *plan, int want, int index)
 {
     int64_t count = plan->place != NULL ? plan->chosen : plan->suite->count;
-    int64_t want = plan->certify, at = plan->place != NULL ? plan->place[index] : index;
+    int64_t at = plan->place != NULL ? plan->place[index] : index;
     return want > 0 && (at == 0 || (at * want) / count != ((at - 1) * want) / count);
 }
 

@@ -86,6 +86,8 @@ static void list_checks(void)
     printf("written      no element keeps the poison of every run\n"
            "pattern      NaN and infinity stand where the truth has them, and nowhere else\n"
            "rmse         RMSE against the truth over hypot(floor, allowance rms / 128)\n"
+           "roundings    RMSE against an evaluation with the roundings that the kernel states\n"
+           "             (run --roundings)\n"
            "gauge_p99    99th percentile of |error| over its allowance\n"
            "gauge_max    largest |error| over its allowance\n"
            "repeat       equal inputs give equal bits, run after run\n"

@@ -25,6 +25,7 @@ static const gg_option options[] = {
     {"shard", 'i', "I/N", "only the I-th of N equal parts; 'gradgate merge' joins them"},
     {"ablate", 'a', "FEATURE", "feature for the paired ablation (default: the first); none"},
     {"certify", 'm', "N", "of the cases chosen, whose truth MPFR certifies (default all)"},
+    {"roundings", 'R', "N", "of them, held to the roundings that the kernel states (default 12)"},
     GG_OPTION_GOLDEN,
     GG_OPTION_LIMITS_OF,
     GG_OPTION_THREADS,
@@ -45,11 +46,12 @@ static gg_status parse_shard(const char *text, gg_run_options *o)
     return gg_parse_int("shard", first, 1, o->shards, &o->shard);
 }
 
-static gg_status parse_certify(const char *text, gg_run_options *o)
+/* N cases, or all. */
+static gg_status parse_cases(const char *option, const char *text, int *to)
 {
-    o->certify = GG_CERTIFY_EVERY;
+    *to = GG_CERTIFY_EVERY;
     if (strcmp(text, "all") == 0) return GG_OK;
-    return gg_parse_int("certify", text, 0, GG_CERTIFY_EVERY, &o->certify);
+    return gg_parse_int(option, text, 0, GG_CERTIFY_EVERY, to);
 }
 
 /* Room for as many files as there are arguments; kept until the end of the process. */
@@ -97,7 +99,8 @@ static gg_status parse(int argc, char **argv, gg_run_options *o)
         case 'r': o->resume = true; break;
         case 'n': GG_TRY(gg_parse_int("repeats", optarg, 1, 1000000, &o->repeats)); break;
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;
-        case 'm': GG_TRY(parse_certify(optarg, o)); break;
+        case 'm': GG_TRY(parse_cases("certify", optarg, &o->certify)); break;
+        case 'R': GG_TRY(parse_cases("roundings", optarg, &o->roundings)); break;
         case 'w': GG_TRY(gg_parse_int("workers", optarg, 1, GG_MAX_WORKERS, &o->workers)); break;
         case 'M': o->mpi = true; break;
         case 'x': GG_TRY(gg_parse_int("timeout", optarg, 1, 1000000, &o->timeout)); break;
@@ -175,6 +178,7 @@ static int run_suite(int argc, char **argv)
 {
     gg_run_options o = {.device = "host", .out = "gradgate-report.json",
                         .repeats = GG_DEFAULT_REPEATS, .certify = GG_CERTIFY_EVERY,
+                        .roundings = -1,
                         .shard = 1, .shards = 1, .argc = argc, .argv = argv};
     char *order = gg_serve_take(&argc, &argv);
     gg_status status = parse(argc, argv, &o);

@@ -180,6 +180,11 @@ static void judge_evidence(gg_gate *gate)
         gg_gate_find(gate, GG_RULE_LIMITS, certified[1] > 0 ? GG_PASSED : GG_NOT_VERIFIED, NULL,
                      "weaker: MPFR certified the truth of %d case%s, of %d before (--certify)",
                      certified[1], GG_S(certified[1]), certified[0]);
+    if (gate->report->roundings < gate->baseline->roundings)
+        gg_gate_find(gate, GG_RULE_LIMITS, GG_PASSED, NULL,
+                     "weaker: %d case%s held to the stated roundings, %d before (--roundings)",
+                     gate->report->roundings, GG_S(gate->report->roundings),
+                     gate->baseline->roundings);
     if (gate->baseline->golden[0] != '\0' && gate->report->golden[0] == '\0')
         gg_gate_find(gate, GG_RULE_LIMITS, GG_PASSED, NULL,
                      "weaker: not held to golden digests any more (--golden)");

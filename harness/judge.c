@@ -117,6 +117,8 @@ static void refuse(gg_output_record *o, double limit)
     gg_check_add_missing(o, "certificate", note);
     for (size_t i = 0; i < sizeof need_it / sizeof *need_it; i++)
         gg_check_add_missing(o, need_it[i], "the truth is not certain: see certificate");
+    if (o->stated_rmse != 0)
+        gg_check_add_missing(o, "roundings", "the truth is not certain: see certificate");
 }
 
 /* The statistical checks: they need elements enough to be statistics. */
@@ -133,6 +135,24 @@ static void judge_spread(gg_output_record *o, const gg_limit_record *limit,
              "worst %s%s: %.9g, truth %.9g", o->gauge_p99, limit->gauge_p99, o->name, where,
              o->output_there, o->truth_there);
     gg_check_add_stated(o, "gauge_p99", o->gauge_p99, limit->gauge_p99, note);
+}
+
+/* The RMSE against what the stated roundings make of the same input. A kernel that is more
+ * exact than it states is not to blame. */
+static void judge_roundings(gg_output_record *o)
+{
+    char note[192];
+    double share = pow(o->stated_rough / o->stated_rmse, 2); /* of what is right in size only */
+    if (o->stated_rmse == 0 || o->count < GG_JUDGE_FEW || share > GG_JUDGE_ROUGH) return;
+    if (isnan(share)) {
+        gg_check_add_missing(o, "roundings", "the evaluation of the stated roundings is NaN");
+        return;
+    }
+    double ratio = o->rmse / o->stated_rmse;
+    snprintf(note, sizeof note, "RMSE %.4g is %.3g times the %.4g that the roundings stated by the "
+             "kernel make of this input, limit %g: 'gradgate budget' has their shares", o->rmse,
+             ratio, o->stated_rmse, GG_JUDGE_STATED);
+    gg_check_add(o, "roundings", ratio, GG_JUDGE_STATED, note);
 }
 
 /* One figure may be stated to be unlimited, but not all that are judged. */
@@ -153,6 +173,7 @@ static void judge_error(gg_output_record *o, const gg_limit_record *limit)
 
     place(o, o->gauge_max_at, where, sizeof where);
     if (o->count >= GG_JUDGE_FEW) judge_spread(o, limit, where);
+    judge_roundings(o);
     snprintf(note, sizeof note, "error is %.3g times its allowance at %s%s: %.9g, truth %.9g",
              o->gauge_max, o->name, where, o->output_there, o->truth_there);
     if (is_unlimited(o, limit))

@@ -26,10 +26,16 @@ gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
 /* In units of the gauge: below this two kernels are equally exact to the judge. */
 #define GG_JUDGE_EXACT 1e-8
 
+/* The RMSE over that of the stated roundings, at most; and see below. */
+#define GG_JUDGE_STATED 1.1
+#define GG_JUDGE_ROUGH 2e-4
+
 /* The checks that every output of every operator gets, from its measurements:
  *   written      elements that no run wrote                               0
  *   pattern      NaN and infinity where the truth has none, or reverse    0
  *   rmse         RMSE / hypot(floor, allowance rms / 128)                 limit
+ *   roundings    RMSE / RMSE of an evaluation with the roundings that     see below
+ *                the kernel states, where that was asked for
  *   gauge_p99    99th percentile of |error| / (allowance + half an ulp)   limit
  *   gauge_max    largest of the same                                      limit
  *   repeat       elements that differ between equal runs, as bits         0
@@ -37,6 +43,10 @@ gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
  * The allowance bounds what roundings can do when all of them conspire; 1/128 of it is
  * less than they do when they are independent. It matters where the floor vanishes
  * because the true result happens to be representable, or zero.
+ * The stated roundings, in binary64 on the same input, tell the RMSE to expect of that kernel, on
+ * that input, at that size; right kernels are within 1 % of it. The check is left out where
+ * roundings whose errors are right in size only (accumulation in FP32) make more than a share of
+ * GG_JUDGE_ROUGH of the mean square: there they can be 400 times what the evaluation has.
  * The certificate keeps the truth 100 times closer to MPFR, at the worst of the certified
  * elements, than the kernel is there in the rms: its limit is 1/100 of that rms, at most
  * 1e-6, and no less than for a kernel that errs by GG_JUDGE_EXACT, since a kernel that

@@ -53,6 +53,35 @@ Test(judge, each_fault_turns_its_own_check)
     only(o, "written", GG_FAILED);
 }
 
+Test(judge, error_is_held_to_the_stated_roundings)
+{
+    gg_output_record o = honest();
+    o.stated_rmse = 1.1e-4, o.stated_rough = 1.5e-6;
+    only(o, "roundings", GG_PASSED);
+    o.stated_rmse = 1.08e-4;
+    only(o, "roundings", GG_FAILED);
+    o.stated_rmse = 5e-4; /* a kernel may be more exact than it states */
+    only(o, "roundings", GG_PASSED);
+    o.stated_rmse = o.stated_rough = NAN;
+    only(o, "roundings", GG_NOT_VERIFIED);
+    o = honest(), o.stated_rmse = INFINITY;
+    only(o, "roundings", GG_PASSED);
+}
+
+Test(judge, stated_roundings_are_no_check_where_they_tell_nothing)
+{
+    gg_output_record few = honest(), rough = honest(), none = honest();
+    few.stated_rmse = rough.stated_rmse = 1e-5;
+    few.count = GG_JUDGE_FEW - 1;
+    rough.stated_rough = 1.5e-7; /* a share of 2.25e-4 */
+    gg_output_record *all[] = {&few, &rough, &none};
+    for (int i = 0; i < 3; i++) {
+        gg_judge_output(all[i], &limit, 5);
+        for (int c = 0; c < all[i]->check_count; c++)
+            cr_assert_str_neq(all[i]->checks[c].name, "roundings");
+    }
+}
+
 /* Without a truth nothing that needs it passes or fails; the bits are judged all the same. */
 static void refused(gg_output_record o)
 {

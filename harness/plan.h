@@ -35,6 +35,8 @@ typedef struct gg_plan {
     int repeats;              /* runs on the same input, >= 1 */
     int certify;              /* cases to certify by MPFR, spread over those of the run, all
                                  shards together; -1: not even those that cost nothing */
+    int roundings;            /* cases to hold to the roundings that the kernel states, spread
+                                 likewise */
     const int *place;         /* of each case of the suite among the `chosen` ones of the run;
                                  NULL: the run has the whole suite */
     int chosen;
@@ -49,8 +51,9 @@ typedef struct gg_plan {
     void *observer;           /* its context */
 } gg_plan;
 
-/* Certified when it is its turn, or when every element of the case is cheap. */
-bool gg_plan_certifies(const gg_plan *plan, int index);
+/* Is it the turn of a case, of `want` spread over those of the run? A case is certified
+ * out of turn too when every element of it is cheap. */
+bool gg_plan_turns(const gg_plan *plan, int want, int index);
 
 /* Runs one case and judges it. Whatever goes wrong with the case is in the record (not
  * verified, with the reason); the arena is reused from case to case. */

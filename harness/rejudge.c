@@ -28,8 +28,8 @@ static const gg_limits *limits_of(const gg_kernel *kernel, const char *output)
 
 static bool measured(const char *check)
 {
-    static const char *const names[] = {"written",   "pattern", "rmse",       "gauge_p99",
-                                        "gauge_max", "repeat",  "certificate"};
+    static const char *const names[] = {"written",   "pattern",   "rmse",   "roundings",
+                                        "gauge_p99", "gauge_max", "repeat", "certificate"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(check, names[i]) == 0) return true;
     return false;

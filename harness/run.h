@@ -6,7 +6,7 @@
 #include "harness/plan.h"
 
 /* GG_CERTIFY_EVERY: more cases than a suite has. */
-enum { GG_DEFAULT_REPEATS = 5, GG_CERTIFY_EVERY = 1000000 };
+enum { GG_DEFAULT_REPEATS = 5, GG_DEFAULT_ROUNDINGS = 12, GG_CERTIFY_EVERY = 1000000 };
 
 typedef struct gg_run_options {
     const char *suite;    /* name or path */
@@ -24,6 +24,8 @@ typedef struct gg_run_options {
     const char *out;      /* path of the report; NULL: none, and no journal */
     const char *ablate;   /* feature; NULL: the kernel's first; "none" */
     const char *golden;   /* path; NULL: none */
+    int roundings;        /* cases held to the roundings that the kernel states; negative:
+                             GG_DEFAULT_ROUNDINGS if it states any */
     int repeats, certify, threads; /* with levels, `repeats` is the runs of a level */
     unsigned levels;      /* of determinism (harness/levels.h); 0: none */
     int shard, shards;    /* 1 of 1: everything */

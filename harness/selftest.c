@@ -14,6 +14,9 @@
 /* Runs of each case: each of the three poisons, and the first again. */
 enum { REPEATS = 4 };
 
+/* Cases held to the roundings that a kernel states: one in three. */
+#define HELD(suite) ((suite)->count / 3)
+
 /* Runs of a level; and what the name of a level's check begins with. */
 enum { LEVEL_RUNS = 8 };
 #define GG_LEVEL_CHECK "level_"
@@ -137,6 +140,7 @@ static gg_status try_kernel(gg_plan *plan, const char *glob, bool ablate,
     if (cases == NULL) return gg_fail(GG_NO_MEMORY, "no memory for case records");
     plan->ablated = ablate && has_features(plan->kernel) ? 0 : -1;
     choose_features(plan);
+    plan->roundings = plan->kernel->roundings != NULL ? HELD(suite) : 0;
     for (int i = 0; i < suite->count; i++) {
         if (glob != NULL && !gg_case_matches(&suite->cases[i], glob)) continue;
         if (line->subject == GG_SUBJECT_HONEST && declines(plan, &suite->cases[i])) continue;

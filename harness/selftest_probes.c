@@ -163,6 +163,23 @@ static bool nan_gauge(void)
     return refuses(o, GG_FAILED);
 }
 
+/* Within the kernel's limits, and a fifth more than the roundings that it states make. */
+static bool coarser_than_stated(void)
+{
+    gg_output_record o = right_output();
+    o.stated_rmse = 1.15e-4;
+    bool right = judged(o, 5) == GG_PASSED;
+    o.stated_rmse = 1e-4;
+    return right && refuses(o, GG_FAILED);
+}
+
+static bool nan_stated(void)
+{
+    gg_output_record o = right_output();
+    o.stated_rmse = NAN;
+    return refuses(o, GG_NOT_VERIFIED);
+}
+
 static bool one_pattern(void)
 {
     gg_output_record o = right_output();
@@ -345,6 +362,9 @@ const gg_probe gg_probes[] = {
      two_percent_wrong},
     {"judge", "nan_rmse", "an RMSE that is NaN", "failed", nan_rmse},
     {"judge", "nan_gauge", "gauge figures that are NaN", "failed", nan_gauge},
+    {"judge", "coarser_than_stated", "20 % more RMSE than the stated roundings make", "failed",
+     coarser_than_stated},
+    {"judge", "nan_stated", "an evaluation of them that is NaN", "not verified", nan_stated},
     {"judge", "one_pattern", "one element with another pattern", "failed", one_pattern},
     {"judge", "one_difference", "one element that changed between runs", "failed",
      one_difference},

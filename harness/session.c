@@ -10,6 +10,7 @@
 #include "harness/given.h"
 #include "harness/levels.h"
 #include "harness/outside.h"
+#include "harness/rounded.h"
 #include "kernels/registry.h"
 #include "reference/parallel.h"
 
@@ -49,6 +50,21 @@ static void copy(char *to, size_t size, const char *from)
     snprintf(to, size, "%s", from);
 }
 
+/* How many cases are held to the stated roundings. Who asks for some needs a kernel that states
+ * them; by default one that does not is let alone. */
+static gg_status choose_roundings(gg_plan *plan)
+{
+    const gg_operator *op = plan->suite->op;
+    unsigned points;
+    if (plan->roundings < 0)
+        plan->roundings = op->reference.rounded != NULL && plan->kernel->roundings != NULL
+                              ? GG_DEFAULT_ROUNDINGS : 0;
+    if (plan->roundings > 0)
+        GG_TRY(gg_rounded_stated(op, plan->kernel, plan->features, &points));
+    if (plan->roundings > plan->suite->count) plan->roundings = plan->suite->count;
+    return GG_OK;
+}
+
 /* Everything about the run that is known before the first case. */
 static gg_status describe(const gg_run_options *options, gg_plan *plan, gg_run_record *run)
 {
@@ -82,6 +98,8 @@ static gg_status describe(const gg_run_options *options, gg_plan *plan, gg_run_r
     if (plan->certify > plan->suite->count) plan->certify = plan->suite->count;
     run->certify = plan->certify;
     plan->features = default_features(kernel, run);
+    GG_TRY(choose_roundings(plan));
+    run->roundings = plan->roundings;
     for (int o = 0; op->outputs[o].name != NULL; o++, run->limit_count++) {
         gg_limit_record *limit = &run->limits[o];
         copy(limit->output, sizeof limit->output, op->outputs[o].name);
@@ -205,6 +223,7 @@ gg_status gg_session_open(const gg_run_options *options, gg_session *s, gg_run_r
     gg_plan *plan = &s->plan;
     *s = (gg_session){.plan = {.backend = &s->backend, .suite = &s->suite,
                                .repeats = options->repeats, .certify = options->certify,
+                               .roundings = options->roundings,
                                .observe = options->observe, .observer = options->observer,
                                .quiet = options->own != NULL}};
     *run = (gg_run_record){.count = 0};

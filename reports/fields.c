@@ -35,7 +35,7 @@ const gg_field gg_run_fields[] = {
     RUN(suite, TEXT), RUN(suite_digest, DIGEST), RUN(suite_count, INT),
     RUN(selection, TEXT), RUN(shard, INT), RUN(shards, INT), RUN(repeats, INT),
     RUN(promise, TEXT), RUN(features, TEXT), RUN(ablation, TEXT), RUN(golden, TEXT),
-    RUN(certify, INT), LATER(gg_run_record, levels, TEXT),
+    RUN(certify, INT), LATER(gg_run_record, roundings, INT), LATER(gg_run_record, levels, TEXT),
     LATER(gg_run_record, level_runs, INT), RUN(limits_note, TEXT), END};
 
 const gg_field gg_place_fields[] = {
@@ -69,6 +69,7 @@ const gg_field gg_output_fields[] = {
     OUTPUT(repeat_ulps, WIDE), OUTPUT(digest, DIGEST), OUTPUT(certified, INT),
     OUTPUT(certificate, EXACT), LATER_OUTPUT(certificate_at, COUNT),
     LATER_OUTPUT(certified_error, EXACT), LATER_OUTPUT(certified_elements, TEXT),
+    LATER_OUTPUT(stated_rmse, EXACT), LATER_OUTPUT(stated_rough, EXACT),
     OUTPUT(ablated_rmse, EXACT), END};
 
 const gg_field gg_check_fields[] = {

@@ -80,6 +80,11 @@ typedef struct gg_output_record {
     char certified_elements[384]; /* their flat indices: "0,17,4096", "all"; "" in reports
                                      that have neither of these two */
 
+    /* an evaluation in FP64 with the roundings that the kernel states (harness/rounded.h): its
+       RMSE against the truth, and that of those points alone whose errors are right in size
+       only; 0: not made, or exact */
+    double stated_rmse, stated_rough;
+
     /* the same kernel with the ablated feature off, same input; NaN when not run */
     double ablated_rmse;
 
@@ -186,6 +191,7 @@ typedef struct gg_run_record {
     char ablation[32];        /* feature switched off for ablated_rmse, "" when none */
     char golden[128];         /* golden digests the bits were compared with, "" when none */
     int certify;              /* cases asked to be certified by MPFR */
+    int roundings;            /* cases asked to be held to the roundings that the kernel states */
     char levels[96];          /* asked for, "idle load"; "": none */
     int level_runs;           /* of each level, asked for; 0 without levels */
     gg_limit_record limits[GG_MAX_OUTPUTS];
