@@ -75,9 +75,9 @@ static const char verdicts[] =
     "Per output a report gives: rmse, and its ratio to the rounding floor (1.00: only the\n"
     "rounding of the result itself is left); gauge, |error| over what one rounding of each\n"
     "intermediate may do to that element; roundings, rmse over that of an FP64 evaluation of the\n"
-    "same input with the roundings that the kernel states (at most 1.1, where it was asked for and\n"
-    "FP32 accumulation does not count); repeat, the elements whose bits changed between equal\n"
-    "runs; certificate, the distance of the FP64 truth from MPFR.\n";
+    "same input with the roundings that the kernel states, at most 1.1 (where it was asked for,\n"
+    "and FP32 accumulation does not count); repeat, the elements whose bits changed between\n"
+    "equal runs; certificate, the distance of the FP64 truth from MPFR.\n";
 
 static const char determinism[] =
     "--repeats N runs each case N times on the same input and compares every bit. N equal runs\n"

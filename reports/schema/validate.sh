@@ -25,7 +25,8 @@ import jsonschema
 OPTIONAL = ("message", "levels", "level_runs", "bits_map", "error_map", "device", "across",
             "devices",
             "certificate_at", "certified_error", "certified_error_decimal",
-            "certified_elements")
+            "certified_elements", "roundings", "stated_rmse", "stated_rmse_decimal",
+            "stated_rough", "stated_rough_decimal")
 
 def load(path):
     with open(path, "rb") as file:
