@@ -142,6 +142,7 @@ static gg_status resolve(request *r, const gg_suite *suite, gg_why *why)
     GG_TRY(find_case(suite, r->id, &what));
     r->run.glob = r->id; /* ids hold no * ? [ */
     r->run.certify = suite->count;
+    r->run.roundings = -1; /* where they are stated */
     if (r->output == NULL) return GG_OK;
     GG_TRY(find_output(suite->op, r->output, &why->output));
     if (r->element == NULL) return GG_OK;
