@@ -136,7 +136,7 @@ static void unseen(const gg_calibration *c, gg_view *view)
     for (int i = 0; i < c->unseen_count; i++)
         gg_grid_add(grid, "%s\t%s", GG_CLEAN(c->unseen[i].mutant), GG_CLEAN(c->unseen[i].fault));
     snprintf(grid->note, sizeof grid->note,
-             "'gradgate list mutants' names the check that does: golden digests, ablation");
+             "'gradgate list mutants' names the check: stated roundings, golden, ablation");
 }
 
 gg_status gg_calibration_print(const gg_calibration *c, bool with_families, bool markdown,

@@ -32,7 +32,7 @@ run() {
 while read -r kernel; do
     echo "$kernel on $device"
     run 012 --suite "$suite" --kernel "$kernel" --device "$device" \
-        --out "$work/honest200-$kernel.json"
+        --roundings all --out "$work/honest200-$kernel.json"
     gzip -9nc "$work/honest200-$kernel.json" >"$out/honest200-$kernel.json.gz"
 done <"$work/kernels"
 # Faults of precision: kind K4, and sums in BF16.
