@@ -82,6 +82,8 @@ for kernel in naive recompute turbo twopass split; do
     exits 0 run $few --kernel $kernel --certify 0 --roundings all --out w.json
     exits 0 report w.json --judge
 done
+exits 0 report w.json
+says '^  dk +5 +(1|1\.0[0-9]*|0\.99[0-9]*) +normal-N24-D16-s00[0-4]$'
 if [ "$(grep -c '"stated_rmse":' "$work/w.json")" -eq 25 ]; then ok; else no "not all were held"; fi
 refuses 3 "operator linear states no rounding points" run --suite linear60 --kernel plain --roundings 1
 refuses 3 "roundings" run $few --kernel turbo --roundings some

@@ -149,7 +149,7 @@ breaks="$work/renamed.json.journal"
     >/dev/null 2>&1) &
 pid=$!
 tries=0
-while [ "$tries" -lt 300 ] && [ "$(cat "$breaks" 2>/dev/null | wc -l)" -lt 3 ]; do
+while [ "$tries" -lt 300 ] && [ "$(sed -n '$=' "$breaks" 2>/dev/null || true)0" -lt 30 ]; do
     sleep 0.02
     tries=$((tries + 1))
 done

@@ -201,6 +201,13 @@ Test(gate, truths_that_nobody_certified_are_not_verified)
     expect(false, GG_RULE_LIMITS, GG_NOT_VERIFIED);
 }
 
+Test(gate, fewer_cases_held_to_stated_roundings_are_a_remark)
+{
+    was.roundings = 12, is.roundings = 3;
+    expect(false, GG_RULE_LIMITS, GG_PASSED);
+    says(GG_RULE_LIMITS, "3 cases held to the stated roundings, 12 before");
+}
+
 Test(gate, lost_golden_digests_are_a_remark)
 {
     SET(was.golden, "a card");

@@ -195,6 +195,45 @@ static void accuracy(const gg_run_record *run, const gg_summary *summary, gg_vie
              "roundings");
 }
 
+/* The check of that name, of that output of a case; NULL: it was not made. */
+static const gg_check *check_of(const gg_case_record *c, const char *output, const char *name)
+{
+    for (int o = 0; o < c->output_count; o++)
+        for (int i = 0; i < c->outputs[o].check_count; i++)
+            if (strcmp(c->outputs[o].name, output) == 0 &&
+                strcmp(c->outputs[o].checks[i].name, name) == 0)
+                return &c->outputs[o].checks[i];
+    return NULL;
+}
+
+/* Where it was asked for. */
+static void stated(const gg_run_record *run, gg_view *view)
+{
+    if (run->roundings == 0) return;
+    gg_grid *grid = gg_grid_start(view, 1);
+    snprintf(grid->title, sizeof grid->title, "Error against the roundings that the kernel states");
+    gg_grid_add(grid, "output\tcases\tlargest rmse/stated\tcase of it");
+    for (int o = 0; o < run->limit_count; o++) {
+        const char *name = run->limits[o].output;
+        const gg_check *largest = NULL;
+        int cases = 0, at = 0;
+        for (int i = 0; i < run->count; i++) {
+            const gg_check *check = check_of(&run->cases[i], name, "roundings");
+            if (check == NULL) continue;
+            cases++;
+            if (largest != NULL && (isnan(largest->value) || check->value <= largest->value))
+                continue;
+            largest = check;
+            at = i;
+        }
+        gg_grid_add(grid, "%s\t%d\t%s\t%s", CLEAN(name), cases,
+            largest ? FIGURE(largest->value) : "-", largest ? CLEAN(run->cases[at].id) : "-");
+    }
+    snprintf(grid->note, sizeof grid->note, "of the %d case%s asked for; one is left out where "
+             "accumulation in FP32 counts, or for its few elements", run->roundings,
+             GG_S(run->roundings));
+}
+
 static void determinism(const gg_run_record *run, const gg_summary *summary,
                         gg_view *view)
 {
@@ -403,6 +442,7 @@ gg_status gg_view_make(const gg_run_record *run, const gg_view_context *context,
     if (status == GG_OK) {
         identity(run, view);
         accuracy(run, &summary, view);
+        stated(run, view);
         determinism(run, &summary, view);
         gg_view_levels(run, &summary, view);
         ablation(run, &summary, view);

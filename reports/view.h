@@ -10,7 +10,7 @@
 
 enum {
     GG_VIEW_LINES = 5,
-    GG_VIEW_GRIDS = 7,
+    GG_VIEW_GRIDS = 8,
     GG_VIEW_FAILURES = 10,
     GG_VIEW_SHAPES = 40
 };

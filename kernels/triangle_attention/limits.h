@@ -14,7 +14,8 @@
  * from one_hot and two_keys, whose probability roundings are all alike; the largest
  * single errors from heavy tails at full size.
  * In FP32, roundings that are all alike give dq, dk and dv an RMSE of 29, 50 and 64 times the
- * scale, about as much as planted faults do: there the gauge alone judges. */
+ * scale, about as much as planted faults do: there the gauge alone judges. dbias in BF16 of one
+ * row or two has little more than its own rounding: 0.46 at the 99th percentile. */
 #define GG_TA_LIMITS_NOTE \
     "1.2 times the largest honest figure over probes, smoke600, twin300, twin32, types, "      \
     "paper600, families600"
@@ -25,7 +26,7 @@ static const gg_limits gg_ta_limits[] = {
     {3.8, 0.35, 1.00, INFINITY},  /* dq */
     {2.4, 0.51, 0.95, INFINITY},  /* dk */
     {2.2, 1.15, 1.65, INFINITY},  /* dv */
-    {INFINITY, 0.26, 0.56, 5.9},  /* dbias: the largest, 4.9, with a single row, N = 33 */
+    {INFINITY, 0.55, 0.63, 5.9},  /* dbias: the largest, 4.9, with a single row, N = 33 */
 };
 
 /* `naive` divides before it rounds P and sums the unrounded P, so the errors of a row of
@@ -35,7 +36,7 @@ static const gg_limits gg_ta_naive_limits[] = {
     {3.8, 0.35, 1.00, INFINITY}, /* dq */
     {2.4, 0.51, 0.95, INFINITY}, /* dk */
     {2.2, 1.15, 1.65, INFINITY}, /* dv */
-    {INFINITY, 0.26, 0.56, 3.8}, /* dbias */
+    {INFINITY, 0.55, 0.56, 3.8}, /* dbias */
 };
 
 /* `twopass` moves its maximum late, so the largest probability is rounded too, where the
@@ -45,7 +46,7 @@ static const gg_limits gg_ta_twopass_limits[] = {
     {3.8, 0.35, 1.50, INFINITY},  /* dq */
     {2.4, 0.51, 1.10, INFINITY},  /* dk */
     {2.2, 1.15, 1.75, INFINITY},  /* dv */
-    {INFINITY, 0.26, 0.96, 10.8}, /* dbias */
+    {INFINITY, 0.55, 0.96, 10.8}, /* dbias */
 };
 
 /* The same for `split`: with P and dS as pairs what is left is the output's own rounding
@@ -56,7 +57,7 @@ static const gg_limits gg_ta_split_limits[] = {
     {1.2, 0.25, 0.45, 0.055},    /* dq */
     {1.2, 0.51, 0.51, 0.060},    /* dk */
     {1.2, 0.59, 0.60, 0.30},     /* dv */
-    {1.2, 0.25, 0.44, 0.085},    /* dbias */
+    {1.2, 0.55, 0.56, 0.085},    /* dbias */
 };
 
 #endif

@@ -93,7 +93,7 @@ static const gg_mutant mutants[] = {
     {"dv_bf16", "K4", "dv accumulated in BF16",
      "normal-R1-N800-*", "rmse", BY(CHAIN(GG_TA_DV, gg_ta_chain_bf16))},
     {"p_round_down", "K4", "P and dS cut to BF16, not rounded", "normal-R3-N*",
-     "gauge_p99", BY(.round = gg_ta_round_down)},
+     "roundings", BY(.round = gg_ta_round_down)},
     {"ds_of_p16", "K4", "dS from P after its rounding to BF16",
      "normal-R1-N800-*", "rmse", BY(.gradient = gg_ta_gradient_of_p16)},
     {"weights_coarse", "K4", "forward's exp2 by a parabola, 0.2 % off",
