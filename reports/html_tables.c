@@ -92,34 +92,10 @@ void gg_html_determinism(const gg_page *page)
             hidden ? " More families are in the report." : "");
 }
 
-/* The largest value of one check of one output and its limit. */
-typedef struct worst {
-    double value, limit;
-    const char *id;
-} worst;
-
-static worst worst_of(const gg_run_record *run, const char *output, const char *check)
-{
-    worst w = {NAN, NAN, NULL};
-    for (int i = 0; i < run->count; i++)
-        for (int o = 0; o < run->cases[i].output_count; o++) {
-            const gg_output_record *record = &run->cases[i].outputs[o];
-            if (strcmp(record->name, output) != 0) continue;
-            for (int c = 0; c < record->check_count; c++) {
-                const gg_check *found = &record->checks[c];
-                if (strcmp(found->name, check) != 0) continue;
-                if (w.id && found->value <= w.value) continue;
-                if (w.id && isnan(w.value)) continue;
-                w = (worst){found->value, found->limit, run->cases[i].id};
-            }
-        }
-    return w;
-}
-
 static void limit_row(const gg_page *page, const char *output, const char *check)
 {
     char value[32], limit[32];
-    worst w = worst_of(page->run, output, check);
+    gg_worst_check w = gg_worst_check_of(page->run, output, check);
     if (!w.id) return;
     bool judged = isfinite(w.limit);
     fputs("<tr><td><code>", page->out);
@@ -148,7 +124,7 @@ static void limit_row(const gg_page *page, const char *output, const char *check
 
 void gg_html_limits(const gg_page *page)
 {
-    static const char *const checks[] = {"rmse", "gauge_p99", "gauge_max"};
+    static const char *const checks[] = {"rmse", "roundings", "gauge_p99", "gauge_max"};
     fputs("<h2>Limits</h2>\n<div class=\"wide\"><table><tr><th>output</th><th>check</th>"
           "<th class=\"n\">worst</th><th "
           "class=\"n\">limit</th><th>used</th><th>case</th></tr>\n",
@@ -156,9 +132,9 @@ void gg_html_limits(const gg_page *page)
     for (int i = 0; i < page->run->limit_count; i++)
         for (size_t c = 0; c < sizeof checks / sizeof *checks; c++)
             limit_row(page, page->run->limits[i].output, checks[c]);
-    fputs("</table></div>\n<p class=\"soft\">rmse: in units of the rounding floor; gauge: "
-          "error "
-          "of one element in allowed roundings. ",
+    fputs("</table></div>\n<p class=\"soft\">rmse: in units of the rounding floor; roundings: the "
+          "same in units of what the stated roundings make; gauge: error of one element in "
+          "allowed roundings. ",
           page->out);
     gg_markup(page->out, page->run->limits_note);
     fputs("</p>\n", page->out);

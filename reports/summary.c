@@ -353,3 +353,21 @@ void gg_summary_free(gg_summary *summary)
     free(summary->ablation);
     memset(summary, 0, sizeof *summary);
 }
+
+gg_worst_check gg_worst_check_of(const gg_run_record *run, const char *output, const char *check)
+{
+    gg_worst_check w = {NAN, NAN, NULL, 0};
+    for (int i = 0; i < run->count; i++)
+        for (int o = 0; o < run->cases[i].output_count; o++) {
+            const gg_output_record *record = &run->cases[i].outputs[o];
+            if (strcmp(record->name, output) != 0) continue;
+            for (int c = 0; c < record->check_count; c++) {
+                const gg_check *found = &record->checks[c];
+                if (strcmp(found->name, check) != 0) continue;
+                w.cases++;
+                if (w.id && (isnan(w.value) || found->value <= w.value)) continue;
+                w.value = found->value, w.limit = found->limit, w.id = run->cases[i].id;
+            }
+        }
+    return w;
+}

@@ -95,4 +95,14 @@ void gg_mean_interval(const double *values, int count, double *scratch, double *
 void gg_ablation_judge(gg_ablation_row *row, const double *values, int count,
                        double *scratch);
 
+/* The largest value of one check of one output, NaN before any number, and its limit; of
+ * so many cases that have the check. id: that case, NULL when there is none. */
+typedef struct gg_worst_check {
+    double value, limit;
+    const char *id;
+    int cases;
+} gg_worst_check;
+
+gg_worst_check gg_worst_check_of(const gg_run_record *run, const char *output, const char *check);
+
 #endif

@@ -195,17 +195,6 @@ static void accuracy(const gg_run_record *run, const gg_summary *summary, gg_vie
              "roundings");
 }
 
-/* The check of that name, of that output of a case; NULL: it was not made. */
-static const gg_check *check_of(const gg_case_record *c, const char *output, const char *name)
-{
-    for (int o = 0; o < c->output_count; o++)
-        for (int i = 0; i < c->outputs[o].check_count; i++)
-            if (strcmp(c->outputs[o].name, output) == 0 &&
-                strcmp(c->outputs[o].checks[i].name, name) == 0)
-                return &c->outputs[o].checks[i];
-    return NULL;
-}
-
 /* Where it was asked for. */
 static void stated(const gg_run_record *run, gg_view *view)
 {
@@ -215,19 +204,9 @@ static void stated(const gg_run_record *run, gg_view *view)
     gg_grid_add(grid, "output\tcases\tlargest rmse/stated\tcase of it");
     for (int o = 0; o < run->limit_count; o++) {
         const char *name = run->limits[o].output;
-        const gg_check *largest = NULL;
-        int cases = 0, at = 0;
-        for (int i = 0; i < run->count; i++) {
-            const gg_check *check = check_of(&run->cases[i], name, "roundings");
-            if (check == NULL) continue;
-            cases++;
-            if (largest != NULL && (isnan(largest->value) || check->value <= largest->value))
-                continue;
-            largest = check;
-            at = i;
-        }
-        gg_grid_add(grid, "%s\t%d\t%s\t%s", CLEAN(name), cases,
-            largest ? FIGURE(largest->value) : "-", largest ? CLEAN(run->cases[at].id) : "-");
+        gg_worst_check w = gg_worst_check_of(run, name, "roundings");
+        gg_grid_add(grid, "%s\t%d\t%s\t%s", CLEAN(name), w.cases, w.id ? FIGURE(w.value) : "-",
+            w.id ? CLEAN(w.id) : "-");
     }
     snprintf(grid->note, sizeof grid->note, "of the %d case%s asked for; one is left out where "
              "accumulation in FP32 counts, or for its few elements", run->roundings,
