@@ -150,7 +150,7 @@ static inline cudaError_t multiprocessors(int *count)
     return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
 }
 
-/* Of a grid queued by launch_behind(): waits until the one before it on the stream has ended
+/* Of a grid queued behind another (Launch): waits until the one before it on the stream has ended
  * and all that it wrote is seen; at once in any other. Before it a CTA may only prepare itself. */
 __device__ __forceinline__ void wait_for_grid_before()
 {
@@ -163,7 +163,8 @@ __device__ __forceinline__ void let_grid_behind_start()
     asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
 }
 
-/* How a grid is queued. cluster: CTAs of one along x, up to the 8 that every device promises.
+/* How a grid is queued. cluster: CTAs of one along x, up to the 8 that every device promises; 0:
+ * no cluster.
  * behind: CTAs may start while those of the grid before still run, as soon as that one lets
  * them; each must wait_for_grid_before(), or what is behind it in turn would not know that all
  * grids before have ended. */
@@ -211,18 +212,9 @@ static inline cudaError_t launch(void (*kernel)(Arguments), const Launch &how,
 template <class Arguments>
 static inline cudaError_t launch(void (*kernel)(Arguments), size_t blocks, int threads,
                                  size_t shared_bytes, cudaStream_t stream,
-                                 const Arguments &arguments)
+                                 const Arguments &arguments, bool behind = false)
 {
-    const Launch how = {dim3((unsigned)blocks), threads, shared_bytes, stream, 0, false};
-    return launch(kernel, how, arguments);
-}
-
-template <class Arguments>
-static inline cudaError_t launch_behind(void (*kernel)(Arguments), size_t blocks, int threads,
-                                        size_t shared_bytes, cudaStream_t stream,
-                                        const Arguments &arguments)
-{
-    const Launch how = {dim3((unsigned)blocks), threads, shared_bytes, stream, 0, true};
+    const Launch how = {dim3((unsigned)blocks), threads, shared_bytes, stream, 0, behind};
     return launch(kernel, how, arguments);
 }
 

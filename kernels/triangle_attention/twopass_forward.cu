@@ -359,8 +359,8 @@ cudaError_t start(const gg_ta_call &u, const Forward &a)
     typedef Plan<W> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
-    return launch_behind(forward_kernel<W, PAIRS, MASKED>, min(ctas, a.items), P::THREADS,
-                         P::SHARED, (cudaStream_t)u.stream, a);
+    return launch(forward_kernel<W, PAIRS, MASKED>, min(ctas, a.items), P::THREADS, P::SHARED,
+                  (cudaStream_t)u.stream, a, true);
 }
 
 template <int W, bool PAIRS>

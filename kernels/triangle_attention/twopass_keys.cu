@@ -418,8 +418,8 @@ cudaError_t start(const gg_ta_call &u, Keys a)
     ctas = min(ctas, a.items);
     while (common_divisor(ctas + a.skew, a.blocks) > 1)
         a.skew++;
-    return launch_behind(keys_kernel<W, PAIRS>, ctas, P::THREADS, P::SHARED,
-                         (cudaStream_t)u.stream, a);
+    return launch(keys_kernel<W, PAIRS>, ctas, P::THREADS, P::SHARED, (cudaStream_t)u.stream, a,
+                  true);
 }
 
 } // namespace

@@ -434,11 +434,11 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
                         twopass_tiles(u).ranges};
     GG_TRY_CUDA(launch(words_kernel, rows, THREADS, 0, (cudaStream_t)u.stream, a));
     const LiveRows live = {space.words, space.order, u.R, (int)tiles_of(u), rows};
-    GG_TRY_CUDA(launch_behind(order_kernel, blocks_for(rows * 32), THREADS, 0,
-                              (cudaStream_t)u.stream, live));
+    GG_TRY_CUDA(launch(order_kernel, blocks_for(rows * 32), THREADS, 0,
+                       (cudaStream_t)u.stream, live, true));
     const AliveKeys keys = {space.words, space.alive, u.R, (int)tiles_of(u)};
-    return launch_behind(alive_kernel, (size_t)u.B * tiles_of(u), THREADS, 0,
-                         (cudaStream_t)u.stream, keys);
+    return launch(alive_kernel, (size_t)u.B * tiles_of(u), THREADS, 0, (cudaStream_t)u.stream,
+                  keys, true);
 }
 
 cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space, bool behind)
@@ -454,9 +454,8 @@ cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &spac
                         u.N,
                         (int)tiles_of(u),
                         u.D / 8};
-    const Launch how = {dim3((unsigned)((size_t)u.B * u.R * tiles_of(u))), THREADS, 0,
-                        (cudaStream_t)u.stream, 0, behind};
-    return launch(sanitise_kernel, how, a);
+    return launch(sanitise_kernel, (size_t)u.B * u.R * tiles_of(u), THREADS, 0,
+                  (cudaStream_t)u.stream, a, behind);
 }
 
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space)
@@ -475,9 +474,8 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
                          static_cast<char *>(u.dq), u.grad_f32 ? 4 : 2, u.H, u.N, u.D,
                          (int)tiles_of(u), u.rc1, u.rc1_low};
     const bool behind = u.keys != GG_TA_KEYS_ALL; /* gg_ta_twopass_sanitise() */
-    const Launch how = {dim3((unsigned)(planes_of(u) * tiles_of(u))), 8 * u.D, 0,
-                        (cudaStream_t)u.stream, 0, behind};
-    return launch(rows_kernel, how, a);
+    return launch(rows_kernel, planes_of(u) * tiles_of(u), 8 * u.D, 0, (cudaStream_t)u.stream, a,
+                  behind);
 }
 
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space)
@@ -493,6 +491,6 @@ cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &spa
     a.chunks = t.chunks, a.pieces = (u.N + 3) / 4;
     a.count = bias_planes_of(u) * u.N * a.pieces;
     a.f32 = u.dbias_f32 != 0;
-    return launch_behind(sum_dbias_kernel, blocks_for(a.count), THREADS, 0,
-                         (cudaStream_t)u.stream, a);
+    return launch(sum_dbias_kernel, blocks_for(a.count), THREADS, 0, (cudaStream_t)u.stream,
+                  a, true);
 }
