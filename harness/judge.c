@@ -121,12 +121,18 @@ static void refuse(gg_output_record *o, double limit)
         gg_check_add_missing(o, "roundings", "the truth is not certain: see certificate");
 }
 
+/* What an RMSE is in units of; see judge.h. */
+static double rmse_scale(const gg_output_record *o)
+{
+    return hypot(o->floor_rmse, o->allowance_rms / 128);
+}
+
 /* The statistical checks: they need elements enough to be statistics. */
 static void judge_spread(gg_output_record *o, const gg_limit_record *limit,
                          const char *where)
 {
     char note[192];
-    double scale = hypot(o->floor_rmse, o->allowance_rms / 128);
+    double scale = rmse_scale(o);
     double value = o->rmse == 0 ? 0 : o->rmse / scale;
     snprintf(note, sizeof note, "RMSE %.4g is %.3g times its scale %.4g, limit %g (floor %.4g)",
              o->rmse, value, scale, limit->rmse_over_floor, o->floor_rmse);
@@ -155,12 +161,21 @@ static void judge_roundings(gg_output_record *o)
     gg_check_add(o, "roundings", ratio, GG_JUDGE_STATED, note);
 }
 
+/* A limit on the RMSE that neither zeros in place of the output nor any known arithmetic would
+ * exceed; the unit of FP32 is 128 times smaller. */
+static bool is_blind_rmse(const gg_output_record *o, double limit)
+{
+    return limit > GG_JUDGE_BLIND * (o->dtype == GG_F32 ? 128 : 1) &&
+           !(limit * rmse_scale(o) < o->truth_rms);
+}
+
 /* One figure may be stated to be unlimited, but not all that are judged. */
-static bool is_unlimited(const gg_output_record *o, const gg_limit_record *limit)
+static bool is_blind(const gg_output_record *o, const gg_limit_record *limit)
 {
     bool few = o->count < GG_JUDGE_FEW;
-    return isinf(limit->gauge_max) && (few || isinf(limit->gauge_p99)) &&
-           (few || isinf(limit->rmse_over_floor));
+    return limit->gauge_max > GG_JUDGE_BLIND &&
+           (few || limit->gauge_p99 > GG_JUDGE_BLIND) &&
+           (few || is_blind_rmse(o, limit->rmse_over_floor));
 }
 
 static void judge_error(gg_output_record *o, const gg_limit_record *limit)
@@ -176,9 +191,12 @@ static void judge_error(gg_output_record *o, const gg_limit_record *limit)
     judge_roundings(o);
     snprintf(note, sizeof note, "error is %.3g times its allowance at %s%s: %.9g, truth %.9g",
              o->gauge_max, o->name, where, o->output_there, o->truth_there);
-    if (is_unlimited(o, limit))
-        gg_check_add_missing(o, "gauge_max", "every limit of it is infinite: nothing judges its "
-                             "error; state one (abi.h)");
+    if (is_blind(o, limit) && o->gauge_max <= limit->gauge_max) {
+        snprintf(note, sizeof note, "its limits judge nothing, gauge_max %g among them: above %d "
+                 "they let any error pass; state what its arithmetic needs (abi.h), or run with "
+                 "--limits-of KERNEL", limit->gauge_max, GG_JUDGE_BLIND);
+        gg_check_add_missing(o, "gauge_max", note);
+    }
     else gg_check_add_stated(o, "gauge_max", o->gauge_max, limit->gauge_max, note);
 }
 

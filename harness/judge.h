@@ -26,6 +26,11 @@ gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
 /* In units of the gauge: below this two kernels are equally exact to the judge. */
 #define GG_JUDGE_EXACT 1e-8
 
+/* Limits from here on judge nothing: an 8-bit float keeps at least 3 bits and so rounds 32 times
+ * as coarsely as BF16, the unit of gauge and rmse; zeros in place of an output often err by
+ * less. An rmse limit is taken for blind only where zeros would pass it too. */
+#define GG_JUDGE_BLIND 32
+
 /* The RMSE over that of the stated roundings, at most; and see below. */
 #define GG_JUDGE_STATED 1.1
 #define GG_JUDGE_ROUGH 2e-4
@@ -43,6 +48,8 @@ gg_limit_record gg_limits_of(const gg_limits *limits, gg_dtype dtype);
  * The allowance bounds what roundings can do when all of them conspire; 1/128 of it is
  * less than they do when they are independent. It matters where the floor vanishes
  * because the true result happens to be representable, or zero.
+ * A kernel may leave figures without a limit (INFINITY), not all of an output: where each one
+ * that is judged is above GG_JUDGE_BLIND, gauge_max is not verified, whatever the error.
  * The stated roundings, in binary64 on the same input, tell the RMSE to expect of that kernel, on
  * that input, at that size; right kernels are within 1 % of it. The check is left out where
  * roundings whose errors are right in size only (accumulation in FP32) make more than a share of

@@ -221,3 +221,40 @@ Test(judge, a_limit_that_is_not_stated_is_never_green)
     }
     cr_assert_eq(found, 3);
 }
+
+/* Of these limits each lets any error pass; gauge_max says so. */
+static gg_verdict by(gg_output_record o, double rmse, double p99, double max)
+{
+    gg_limit_record limits = {"dq", rmse, p99, max};
+    gg_judge_output(&o, &limits, 5);
+    return verdict_of(&o, "gauge_max");
+}
+
+Test(judge, limits_that_let_anything_pass_are_not_green)
+{
+    gg_output_record o = honest();
+    cr_assert_eq(by(o, 1e30, 1e30, 1e30), GG_NOT_VERIFIED);
+    cr_assert_eq(by(o, 998, 33, 33), GG_NOT_VERIFIED, "zeros have 997");
+    cr_assert_eq(by(o, INFINITY, 1e30, INFINITY), GG_NOT_VERIFIED);
+    /* one of them is enough, and what zeros do not pass is one */
+    cr_assert_eq(by(o, 996, 33, 33), GG_PASSED);
+    cr_assert_eq(by(o, 1e30, GG_JUDGE_BLIND, 1e30), GG_PASSED);
+    cr_assert_eq(by(o, 1e30, 1e30, GG_JUDGE_BLIND), GG_PASSED);
+    cr_assert_eq(by(o, 1.5, INFINITY, INFINITY), GG_PASSED);
+    o.dtype = GG_F32, o.floor_rmse = 0; /* scale 7.8e-6: zeros have 12800 */
+    cr_assert_eq(by(o, 1e5, 33, 33), GG_NOT_VERIFIED);
+    cr_assert_eq(by(o, 12e3, 33, 33), GG_PASSED);
+    o = honest(), o.truth_rms = o.rmse = 0; /* zeros are right here, and 1.5 sees it */
+    cr_assert_eq(by(o, 1.5, INFINITY, INFINITY), GG_PASSED);
+    cr_assert_eq(by(o, 1e30, INFINITY, INFINITY), GG_NOT_VERIFIED);
+    o = honest(), o.gauge_max = NAN;
+    cr_assert_eq(by(o, 1e30, 1e30, 1e30), GG_FAILED);
+}
+
+Test(judge, few_elements_are_judged_by_gauge_max_alone)
+{
+    gg_output_record o = honest();
+    o.ndim = 1, o.shape[0] = o.count = GG_JUDGE_FEW - 1;
+    cr_assert_eq(by(o, 1.5, 0.3, 33), GG_NOT_VERIFIED);
+    cr_assert_eq(by(o, 1.5, 0.3, 32), GG_PASSED);
+}

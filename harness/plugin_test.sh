@@ -126,7 +126,12 @@ exits 0 list limits --kernel ./bare.so
 plant half 's/{1.05, 1, 1, 2.2}/{1.05, 1, NAN, 2.2}/'
 caught 2 "the kernel states no limit" half
 plant endless 's/sum += at/sum -= at/' 's/{1.05, 1, 1, 1.9}, {1.05, 1, 1, 2.2}, {1.05, 1, 1, 6.3}/{INFINITY, INFINITY, INFINITY, INFINITY}, {INFINITY, INFINITY, INFINITY, INFINITY}, {INFINITY, INFINITY, INFINITY, INFINITY}/'
-caught 2 "nothing judges its error" endless
+caught 2 "y gauge_max: its limits judge nothing" endless
+plant vast 's/sum += at/sum -= at/' 's/{1.05, 1, 1, 1.9}, {1.05, 1, 1, 2.2}, {1.05, 1, 1, 6.3}/{1e30, 1e30, 1e30, 1e30}, {1e30, 1e30, 1e30, 1e30}, {1e30, 1e30, 1e30, 1e30}/'
+caught 2 "its limits judge nothing, gauge_max 1e+30 among them" vast
+plant partly 's/{1.05, 1, 1, 2.2}/{1e30, 1e30, 1e30, 1e30}/'
+caught 2 "dx gauge_max: its limits judge nothing" partly
+exits 0 $on ./partly.so --limits-of plain
 
 echo "a kernel that leaves another rounding mode does not change what it is judged by"
 plant rounds 's/^#include <math.h>/#include <fenv.h>\n&/' \
@@ -137,4 +142,4 @@ plant rounds 's/^#include <math.h>/#include <fenv.h>\n&/' \
 caught 0 '"status": "passed"' rounds
 exits 0 bench --suite linear60 --case 'normal-M17-N64-K15-s000' --kernel ./rounds.so --reps 3
 
-conclude 52
+conclude 55

@@ -132,15 +132,19 @@ static gg_output_record right_output(void)
         .certified_error = 0.05, .certified_elements = "0,7,9", .ablated_rmse = NAN};
 }
 
-static gg_verdict judged(gg_output_record o, int runs)
+static gg_verdict judged_by(gg_output_record o, int runs, gg_limit_record limit)
 {
     static gg_case_record record;
-    gg_limit_record limit = {"x", 1.5, 0.3, 1.0};
     record = (gg_case_record){.runs = runs, .output_count = 1};
     gg_judge_output(&o, &limit, runs);
     record.outputs[0] = o;
     gg_judge_case(&record);
     return record.verdict;
+}
+
+static gg_verdict judged(gg_output_record o, int runs)
+{
+    return judged_by(o, runs, (gg_limit_record){"x", 1.5, 0.3, 1.0});
 }
 
 /* A right output passes and `o` does not. */
@@ -223,6 +227,17 @@ static bool nan_limit(void)
 {
     return gg_judge(1, 1) == GG_PASSED && gg_judge(1, (double)NAN) == GG_FAILED &&
            gg_judge((double)NAN, (double)INFINITY) == GG_FAILED;
+}
+
+/* Limits that no error exceeds, for outputs of many elements and of few. */
+static bool blind_limits(void)
+{
+    const gg_limit_record one = {"x", 1e30, 0.3, 1e30}, all = {"x", 1e30, 1e30, 1e30};
+    gg_output_record many = right_output(), few = right_output();
+    few.shape[0] = few.count = GG_JUDGE_FEW - 1;
+    return judged_by(many, 5, one) == GG_PASSED &&
+           judged_by(many, 5, all) == GG_NOT_VERIFIED && judged(few, 5) == GG_PASSED &&
+           judged_by(few, 5, one) == GG_NOT_VERIFIED;
 }
 
 static bool no_check(void)
@@ -374,6 +389,7 @@ const gg_probe gg_probes[] = {
      "not verified", truth_too_near},
     {"judge", "one_run", "a single run, so nothing was repeated", "not verified", one_run},
     {"judge", "nan_limit", "a limit that is NaN", "failed", nan_limit},
+    {"judge", "blind_limits", "limits that let any error pass", "not verified", blind_limits},
     {"judge", "no_check", "an output without a check", "not verified", no_check},
     {"judge", "no_room", "a failed check beyond the room of the record", "not passed",
      no_room},
