@@ -160,6 +160,18 @@ says 1 "output 'dx' is F32" $check
 head -c 300 "$work/$case.out.1.safetensors" >"$work/$case.out.2.safetensors"
 says 1 "its outputs cannot be read" $check
 rm "$work/$case.out.2.safetensors"
+rm "$work/$case.out.1.safetensors" # what is no file costs its own case alone
+mkdir "$work/$case.out.safetensors"
+says 2 "$case.out.safetensors is no file that can be read" $check
+holds out '^2 passed, 0 failed, 1 not verified'
+rmdir "$work/$case.out.safetensors"
+mkfifo "$work/$case.out.safetensors"
+says 2 "$case.out.safetensors is no file that can be read" $check
+rm "$work/$case.out.safetensors"
+ln -s nowhere "$work/$case.out.safetensors"
+says 2 "there is no normal-M17-N3-K15-s000.out.safetensors in dir" $check
+holds out '^2 passed, 0 failed, 1 not verified'
+rm "$work/$case.out.safetensors"
 cp "$work/$case.safetensors" "$work/kept"
 edit "$case.safetensors" 'a, s, d = t["x"]; t["x"] = a, s, bytes([d[0] ^ 1]) + d[1:]'
 refuses 3 "these are not the inputs that were exported" $check
@@ -246,4 +258,4 @@ row split 'ours \|.*not run: it said nothing'
 table GRADGATE=/nonexistent KERNELS="split" PEERS=""
 if [ $code -eq 3 ]; then ok; else no "without a program table.sh exits $code"; fi
 
-conclude 96
+conclude 104
