@@ -110,10 +110,20 @@ for count in 0 1 2 9; do
 done
 exits 0 $some --out all.json
 certifies 9 all.json
+hides 'not certified'
 exits 0 $some --certify 4 --out whole.json
 certifies 4 whole.json
+says '^passed  turbo .*  truth of 5 not certified$' # green as asked for, and says what is not
+exits 0 report whole.json --markdown
+says '^# passed .* truth of 5 not certified$'
+exits 0 report whole.json --html whole.html --junit whole.xml
+for page in whole.html whole.xml; do
+    if grep -q 'truth of 5 not certified' "$work/$page"; then ok; else no "$page has no word of it"; fi
+done
+(cd "$work" && "$gradgate" gate whole.json --baseline all.json >out 2>err) # 2 of a dirty build
+says '^report: .* truth of 5 not certified'
 for shard in 1 2; do exits 0 $some --certify 4 --shard $shard/2 --out s$shard.json; done
 exits 0 merge merged.json s1.json s2.json
 equal "$work/whole.json" "$work/merged.json"
 
-conclude 75
+conclude 82

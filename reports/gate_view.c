@@ -23,9 +23,12 @@ const char *gg_rule_name(gg_rule rule)
 
 static void identity(const gg_run_record *run, const char *what, char line[400])
 {
-    snprintf(line, 400, "%s: %s on %s, commit %s, %s, %d case%s, %s", what,
+    char truth[64] = "";
+    int uncertain = gg_run_uncertified(run);
+    if (uncertain > 0) snprintf(truth, sizeof truth, ", truth of %d not certified", uncertain);
+    snprintf(line, 400, "%s: %s on %s, commit %s, %s, %d case%s%s, %s", what,
              GG_CLEAN(run->kernel), GG_CLEAN(run->device), GG_CLEAN(run->commit),
-             GG_CLEAN(run->place.started), run->count, GG_S(run->count),
+             GG_CLEAN(run->place.started), run->count, GG_S(run->count), truth,
              run->place.gpu[0] ? GG_CLEAN(run->place.gpu) : GG_CLEAN(run->place.host_cpu));
 }
 

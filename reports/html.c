@@ -63,6 +63,7 @@ static void hero(const gg_page *page)
 {
     const gg_run_record *run = page->run;
     int open = gg_run_count(run, GG_NOT_VERIFIED), absent = run->suite_count - run->count;
+    int uncertain = gg_run_uncertified(run);
     gg_html_verdict(page->out, gg_run_verdict(run));
     fputs("<p><b>", page->out);
     gg_markup(page->out, run->kernel);
@@ -75,6 +76,7 @@ static void hero(const gg_page *page)
     if (absent > 0)
         fprintf(page->out, "; %d more of the suite were %s", absent,
                 run->selection[0] || run->shards > 1 ? "not asked for" : "not run");
+    if (uncertain > 0) fprintf(page->out, "; truth of %d not certified by MPFR", uncertain);
     fputs("</p>\n<p class=\"soft\">", page->out);
     gg_markup_format(page->out, "%s \xc2\xb7 %s%s commit %s", run->operator_name,
                      run->features, run->features[0] ? " \xc2\xb7" : "", run->commit);

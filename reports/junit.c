@@ -109,6 +109,7 @@ static void put_incomplete(const gg_run_record *run, FILE *out)
 void gg_report_junit(const gg_run_record *run, FILE *out)
 {
     bool missing = incomplete(run);
+    int uncertain = gg_run_uncertified(run);
     int tests = run->count + missing, failures = gg_run_count(run, GG_FAILED);
     int errors = gg_run_count(run, GG_NOT_VERIFIED) + missing;
     char counts[160];
@@ -121,6 +122,7 @@ void gg_report_junit(const gg_run_record *run, FILE *out)
             counts);
     fputs("  <testsuite name=\"", out);
     gg_markup_format(out, "%s %s %s", run->suite, run->kernel, run->device);
+    if (uncertain > 0) fprintf(out, ", truth of %d not certified", uncertain);
     fprintf(out, "\"%s skipped=\"0\"", counts);
     attribute(out, "timestamp", run->place.started);
     fputs(">\n", out);

@@ -44,6 +44,18 @@ int gg_run_count(const gg_run_record *run, gg_verdict verdict)
     return count;
 }
 
+int gg_run_uncertified(const gg_run_record *run)
+{
+    int count = 0;
+    for (int i = 0; i < run->count; i++) {
+        bool missing = false;
+        for (int o = 0; o < run->cases[i].output_count; o++)
+            missing = missing || run->cases[i].outputs[o].certified == 0;
+        count += missing;
+    }
+    return count;
+}
+
 void gg_run_free(gg_run_record *run)
 {
     if (!run) return;

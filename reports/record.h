@@ -209,6 +209,9 @@ gg_verdict gg_run_verdict(const gg_run_record *run);
 bool gg_case_has_failed(const gg_case_record *record, const char *check);
 /* Number of cases with a verdict. */
 int gg_run_count(const gg_run_record *run, gg_verdict verdict);
+/* Number of cases with an output that was measured against a truth at which MPFR has not
+ * looked. */
+int gg_run_uncertified(const gg_run_record *run);
 /* Of each kind of map leaves, for each output, the one with the largest value (a NaN is
  * larger than any), in the first of equal cases. map_keep.c */
 void gg_maps_keep_worst(gg_run_record *run);

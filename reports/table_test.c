@@ -48,16 +48,23 @@ Test(table, what_did_not_run_says_so)
         }
     for (int form = 0; form < 2; form++) {
         char *text = table_of(&run, 0, form);
-        expect(text, "not verified  turbo on cuda  paper600  4 of 6 cases", true);
+        expect(text, "not verified  turbo on cuda  paper600  4 of 6 cases  truth of 4 not cer",
+               true);
         expect(text, "2 not run although the whole suite was asked for", true);
         expect(text, "not run: no case has two runs (asked for: 5)", true);
         expect(text, "earned", false);
         expect(text, "95 %", false);
         free(text);
     }
-    run.count = 0;
+    run.cases[0].outputs[1].certified = 1, run.cases[1].outputs[0].certified = 1;
+    run.cases[0].outputs[0].certified = 1;
     char *text = table_of(&run, 0, false);
+    expect(text, "4 of 6 cases  truth of 3 not certified", true);
+    free(text);
+    run.count = 0;
+    text = table_of(&run, 0, false);
     expect(text, "not verified  turbo", true);
+    expect(text, "not certified", false);
     free(text);
     run.count = 4;
     gg_run_free(&run);

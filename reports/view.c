@@ -118,15 +118,17 @@ static void identity(const gg_run_record *run, gg_view *view)
     int passed = gg_run_count(run, GG_PASSED), failed = gg_run_count(run, GG_FAILED);
     int open = gg_run_count(run, GG_NOT_VERIFIED);
     bool whole = !run->selection[0] && run->shards <= 1;
-    char share[64] = "", selection[160] = "";
+    int uncertain = gg_run_uncertified(run);
+    char share[64] = "", selection[160] = "", truth[64] = "";
     if (run->shards > 1)
         snprintf(share, sizeof share, "  shard %d of %d", run->shard, run->shards);
     if (run->selection[0])
         snprintf(selection, sizeof selection, "  cases %s", CLEAN(run->selection));
+    if (uncertain > 0) snprintf(truth, sizeof truth, "  truth of %d not certified", uncertain);
     snprintf(
-        view->lines[0], sizeof view->lines[0], "%s  %s on %s  %s  %d of %d cases%s%s",
+        view->lines[0], sizeof view->lines[0], "%s  %s on %s  %s  %d of %d cases%s%s%s",
         gg_verdict_name(gg_run_verdict(run)), CLEAN(run->kernel), CLEAN(run->device),
-        CLEAN(run->suite), passed, run->suite_count, selection, share);
+        CLEAN(run->suite), passed, run->suite_count, selection, share, truth);
     int rest = run->suite_count - run->count;
     char missing[96] = "";
     if (rest > 0)
