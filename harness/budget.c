@@ -131,9 +131,11 @@ static gg_status measure_variant(setup *s, gg_trial *t, gg_budget_entry *entry, 
     for (int o = 0; o < t->outputs; o++) r.output[o] = t->output[o].dtype;
     GG_TRY(take_kernel(s, t, variant, NULL));
     GG_TRY(gg_trial_run(t, t->first, gg_trial_poison(0)));
-    for (int o = 0; o < t->outputs; o++)
+    for (int o = 0; o < t->outputs; o++) {
+        entry[o].elements = gg_tensor_count(&t->output[o]);
         GG_TRY(gg_rounded_compare(t, o, t->output[o].dtype, t->first[o], t->truth.value[o],
                             &entry[o].kernel, &entry[o].floor, &entry[o].mismatch));
+    }
     for (int p = 0; p < s->budget->point_count; p++) {
         r.on = r.has & 1u << p;
         if (r.on == 0) continue;

@@ -38,6 +38,17 @@ says 'normal-B1-R300-H4-N300-D32-s000 +no memory: a budget holds an evaluation .
 exits 0 list roundings
 says '^triangle_attention +delta_pair +'
 
+echo "budget: what is too little to tell is neither explained nor a fault"
+cat >"$work/one.json" <<'END'
+{"gradgate_suite": 1, "name": "one", "operator": "triangle_attention", "cases": [{"extents": {"B": 1, "R": 1,
+ "H": 1, "N": 1, "D": 16}, "families": ["normal"], "seeds": {"first": 0, "count": 1}}]}
+END
+exits 2 budget --suite ./one.json --kernel split --out one.b.json
+says '^  dbias +normal +0 .* - +not verified$'
+says 'fewer than 1000 elements are not verified'
+exits 0 budget --suite ./one.json --kernel turbo
+exits 2 report one.b.json
+
 echo "budget: accounts that hold"
 for kernel in naive recompute turbo twopass split; do
     exits 0 budget $smoke --kernel $kernel --ablate none
@@ -112,4 +123,4 @@ for wrong in p,p_dv,delta_pair,accumulation,output p,ds,delta_pair,accumulation,
     says ' not explained$'
 done
 
-conclude 63
+conclude 69

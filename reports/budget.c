@@ -12,6 +12,7 @@ static void add(gg_budget_entry *sum, const gg_budget_entry *e)
     sum->other += e->other;
     sum->floor += e->floor;
     sum->mismatch += e->mismatch;
+    sum->elements += e->elements;
     for (int p = 0; p < GG_BUDGET_POINTS; p++) sum->point[p] += e->point[p];
 }
 
@@ -61,7 +62,9 @@ static void judge(const gg_budget *b, gg_budget_row *row)
     row->ratio = sqrt(over(row->mean.kernel, row->mean.all, 1));
     row->other = over(row->mean.other, row->mean.kernel, 0);
     bool within = row->ratio >= row->low && row->ratio <= row->high;
-    row->verdict = within && row->mean.mismatch == 0 ? GG_PASSED : GG_FAILED;
+    bool few = row->mean.elements > 0 && row->mean.elements < GG_BUDGET_FEW;
+    row->verdict = within ? GG_PASSED : few ? GG_NOT_VERIFIED : GG_FAILED;
+    if (isnan(row->ratio) || row->mean.mismatch > 0) row->verdict = GG_FAILED;
     if (row->cases == 0 || !isfinite(row->mean.all)) row->verdict = GG_NOT_VERIFIED;
     else if (row->missing > 0) row->verdict = gg_verdict_worse(row->verdict, GG_NOT_VERIFIED);
 }

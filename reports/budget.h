@@ -11,7 +11,8 @@
  *           not coincide element by element; 0 when the evaluation predicts every error
  * A row is explained when its ratio lies from GG_BUDGET_LOW to GG_BUDGET_HIGH. Errors of a
  * point that is `rough` are right in size only: as far as such points make the sum, the
- * mean square may be off by a factor of GG_BUDGET_ROUGH. */
+ * mean square may be off by a factor of GG_BUDGET_ROUGH. An RMSE of fewer than GG_BUDGET_FEW
+ * elements is no statistic: such a row is explained or not verified. */
 #ifndef REPORTS_BUDGET_H
 #define REPORTS_BUDGET_H
 
@@ -23,6 +24,7 @@
 #define GG_BUDGET_LOW 0.9
 #define GG_BUDGET_HIGH 1.1
 #define GG_BUDGET_ROUGH 4.0
+#define GG_BUDGET_FEW 1000
 /* At most this much of `other`: the errors themselves are predicted, not only their size. */
 #define GG_BUDGET_PREDICTED 0.01
 
@@ -35,6 +37,7 @@ typedef struct gg_budget_entry {
     double point[GG_BUDGET_POINTS]; /* that point alone; 0 where the variant lacks it */
     int64_t mismatch;               /* NaN or infinity of the kernel where the truth has
                                        none, or the reverse */
+    int64_t elements;               /* of the output; 0: a file that does not say */
 } gg_budget_entry;
 
 typedef struct gg_budget_case {
@@ -71,7 +74,7 @@ typedef struct gg_budget_row {
     char family[32]; /* "": all */
     int variant, output;
     int cases, missing; /* measured; not measured */
-    gg_budget_entry mean;
+    gg_budget_entry mean; /* but mismatch and elements, which are sums */
     double sum, ratio, other; /* see above; 1, 1, 0 where both sides are zero */
     double low, high;         /* bounds of the ratio */
     gg_verdict verdict;       /* passed: explained */

@@ -70,6 +70,7 @@ static void write_entry(gg_json_out *out, const gg_budget *b, int variant,
     gg_out_exact(out, "other", e->other);
     gg_out_exact(out, "floor", e->floor);
     gg_out_integer(out, "mismatch", e->mismatch);
+    if (e->elements > 0) gg_out_integer(out, "elements", e->elements);
     gg_out_open(out, "points", '[');
     for (int p = 0; p < b->point_count; p++)
         if (b->variants[variant].points >> p & 1u) exact(out, e->point[p]);

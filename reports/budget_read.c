@@ -21,7 +21,7 @@ static const char *const place_keys[] = {
     "started", "finished", "seconds", "seconds_decimal", NULL};
 static const char *const entry_keys[] = {
     "kernel", "kernel_decimal", "all", "all_decimal", "other", "other_decimal",
-    "floor", "floor_decimal", "mismatch", "points", NULL};
+    "floor", "floor_decimal", "mismatch", "?elements", "points", NULL};
 
 /* A mean square: finite and not negative. */
 static gg_status square(gg_json_in *in, const char *key, double value)
@@ -54,6 +54,8 @@ static gg_status read_entry(gg_json_in *in, const cJSON *item, const gg_budget *
     GG_TRY(read_square(in, item, "other", &e->other));
     GG_TRY(read_square(in, item, "floor", &e->floor));
     GG_TRY(gg_in_integer(in, item, "mismatch", 0, INT64_C(1) << 50, &e->mismatch));
+    if (gg_in_get(item, "elements") != NULL)
+        GG_TRY(gg_in_integer(in, item, "elements", 1, INT64_C(1) << 40, &e->elements));
     GG_TRY(gg_in_array(in, item, "points", wanted, wanted, &count));
     const cJSON *point;
     cJSON_ArrayForEach(point, gg_in_get(item, "points")) {

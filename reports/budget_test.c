@@ -94,6 +94,30 @@ Test(budget_record, zero_is_explained_by_zero_alone)
     gg_budget_free(&b);
 }
 
+Test(budget_record, few_elements_are_no_statistic)
+{
+    gg_budget b = small();
+    gg_budget_entry *e = &b.cases[1].entry[0][0];
+    e->kernel = 0, e->elements = GG_BUDGET_FEW - 1;
+    cr_assert_eq(row(&b, 2).verdict, GG_NOT_VERIFIED);
+    cr_assert_eq(gg_budget_verdict(&b), GG_NOT_VERIFIED);
+    e->kernel = 4;
+    cr_assert_eq(row(&b, 2).verdict, GG_PASSED);
+    e->mismatch = 1;
+    cr_assert_eq(row(&b, 2).verdict, GG_FAILED);
+    e->mismatch = 0, e->kernel = NAN;
+    cr_assert_eq(row(&b, 2).verdict, GG_FAILED);
+    e->kernel = 40, e->elements = GG_BUDGET_FEW;
+    cr_assert_eq(row(&b, 2).verdict, GG_FAILED);
+    /* the elements of a family's cases add up */
+    b.cases[0].entry[0][0] = (gg_budget_entry){.kernel = 9, .all = 1, .elements = 600};
+    b.cases[2].entry[0][0] = (gg_budget_entry){.kernel = 9, .all = 1, .elements = 399};
+    cr_assert_eq(row(&b, 1).verdict, GG_NOT_VERIFIED);
+    b.cases[2].entry[0][0].elements = 400;
+    cr_assert_eq(row(&b, 1).verdict, GG_FAILED);
+    gg_budget_free(&b);
+}
+
 Test(budget_record, nan_mismatch_and_missing_cases_never_pass)
 {
     gg_budget b = small();
@@ -148,6 +172,7 @@ Test(budget_record, comes_back_as_it_was, .init = make_file, .fini = drop_file)
 {
     gg_budget b = small(), again;
     b.cases[2].entry[0][0].point[1] = 0x1.23456789abcdep-40;
+    b.cases[2].entry[0][0].elements = 12;
     snprintf(b.cases[1].reason, sizeof b.cases[1].reason, "a \"reason\"");
     memset(b.cases[1].entry, 0, sizeof b.cases[1].entry);
     char *text = text_of(&b, gg_budget_json);

@@ -73,7 +73,8 @@ static void add_row(const gg_budget *b, const gg_budget_row *r, gg_grid *g)
                 r->family[0] ? GG_CLEAN(r->family) : "all",
                 figure("%.3g", sqrt(e->kernel), CELL), figure("%.2f", floor, CELL), row,
                 figure("%.3f", r->sum, CELL), figure("%.3f", r->ratio, CELL),
-                figure("%.2g %%", 100 * r->other, CELL), gg_budget_outcome(r));
+                figure("%.2g %%", e->kernel == 0 ? NAN : 100 * r->other, CELL),
+                gg_budget_outcome(r));
 }
 
 static void shares(const gg_budget *b, const gg_budget_row *rows, int count, int variant,
@@ -88,7 +89,15 @@ static void shares(const gg_budget *b, const gg_budget_row *rows, int count, int
              "sum: points added up over all together. ratio: the kernel over all together; "
              "explained from %.1f to %.1f, wider as far as a rough point makes the sum. other: "
              "share of the kernel's error that is not theirs, element by element; predicted "
-             "up to %.0f %%.", GG_BUDGET_LOW, GG_BUDGET_HIGH, 100 * GG_BUDGET_PREDICTED);
+             "up to %.0f %%. Outside, fewer than %d elements are not verified: too few for an "
+             "RMSE.", GG_BUDGET_LOW, GG_BUDGET_HIGH, 100 * GG_BUDGET_PREDICTED, GG_BUDGET_FEW);
+}
+
+/* By how much one mean square's RMSE is below the other's; "-" where that has no error. */
+static const char *saved(double with, double without, char *text)
+{
+    double share = without == 0 ? (double)NAN : 1 - sqrt(with / without);
+    return figure("%.1f %%", 100 * share, text);
 }
 
 /* What the feature saves, as measured and as the points foresee it. */
@@ -107,8 +116,8 @@ static void savings(const gg_budget *b, const gg_budget_row *rows, int count, gg
                     x->family[0] ? GG_CLEAN(x->family) : "all",
                     figure("%.3g", sqrt(x->mean.kernel), CELL),
                     figure("%.3g", sqrt(y->mean.kernel), CELL),
-                    figure("%.1f %%", 100 * (1 - sqrt(x->mean.kernel / y->mean.kernel)), CELL),
-                    figure("%.1f %%", 100 * (1 - sqrt(x->mean.all / y->mean.all)), CELL));
+                    saved(x->mean.kernel, y->mean.kernel, CELL),
+                    saved(x->mean.all, y->mean.all, CELL));
     }
     snprintf(g->note, sizeof g->note, "Outputs that are equal in both are left out.");
 }
