@@ -79,7 +79,7 @@ static gg_status refuse_unknown(const char *name)
     }
     gg_suite_names_free(names);
     return gg_fail(GG_BAD_INPUT,
-                   "no suite named %.80s; known:%s; a file needs its path or .json",
+                   "no suite named '%.80s'; known:%s; a file needs its path or .json",
                    name, known[0] != '\0' ? known : " none (set GRADGATE_SUITES)");
 }
 

@@ -36,7 +36,7 @@ static gg_status read_whole(const gg_suite_reader *r, const char *place,
     double d = json->valuedouble;
     if (!(d >= least && d <= most) || floor(d) != d)
         return gg_suite_refuse(r, place,
-                               "must be a whole number from %.0f to %.0f, not %g",
+                               "must be a whole number from %.0f to %.0f, not %.15g",
                                least, most, d);
     *value = (int64_t)d;
     return GG_OK;

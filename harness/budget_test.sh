@@ -108,6 +108,8 @@ if grep -q 'Error budget' "$work/plain.html"; then no "a budget from nowhere"; e
 refuses 3 "--budget needs --html" report r.json --budget b.json
 refuses 3 "a report, not a budget" report r.json --html r.html --budget r.json
 refuses 3 "cannot be opened" report r.json --html r.html --budget none.json
+refuses 3 "is a gradgate-bench-1, not a budget" report r.json --html r.html \
+    --budget "$here/reports/h200/bench.json"
 sed 's/"kernel": "turbo"/"kernel": "naive"/' "$work/b.json" >"$work/n.json"
 refuses 3 "kernel naive, not of" report r.json --html r.html --budget n.json
 exits 0 case normal-N24-D16-s000 --suite smoke600 --kernel turbo --output dq --budget b.json
@@ -123,4 +125,4 @@ for wrong in p,p_dv,delta_pair,accumulation,output p,ds,delta_pair,accumulation,
     says ' not explained$'
 done
 
-conclude 69
+conclude 70

@@ -66,6 +66,7 @@ static const gg_option check_table[] = {
     GG_OPTION_LIMITS_OF,
     GG_OPTION_DEVICE,
     {"out", 'o', "FILE", "the report (default gradgate-report.json)"},
+    {"resume", 'r', NULL, "go on where a killed check with the same --out stopped"},
     {"certify", 'm', "N", "of the cases chosen, whose truth MPFR certifies (default all)"},
     GG_OPTION_GOLDEN,
     GG_OPTION_THREADS,
@@ -81,7 +82,11 @@ static gg_status parse_check(int argc, char **argv, gg_run_options *o)
         case 'o': o->out = optarg; break;
         case 'g': o->golden = optarg; break;
         case 't': GG_TRY(gg_parse_int("threads", optarg, 1, 256, &o->threads)); break;
-        case 'm': GG_TRY(gg_parse_int("certify", optarg, 0, GG_CERTIFY_EVERY, &o->certify)); break;
+        case 'r': o->resume = true; break;
+        case 'm':
+            if (strcmp(optarg, "all") != 0)
+                GG_TRY(gg_parse_int("certify", optarg, 0, GG_CERTIFY_EVERY, &o->certify));
+            break;
         default: return GG_BAD_INPUT;
         }
     }

@@ -138,12 +138,18 @@ refuses 3 "needs --suite" export other
 refuses 3 "takes one DIR" check
 refuses 3 "nowhere/manifest.json: cannot be opened" check nowhere
 says 2 "there is no normal-M17-N3-K15-s000.out.safetensors in dir" $check
+if grep -q 'gradgate case' "$work/out"; then no "check names a kernel to run again"; else ok; fi
 (cd "$work" && PYTHONPATH="$peers:." python3 elsewhere.py dir .out.safetensors) || no "elsewhere"
 says 2 "one run cannot show a difference" $check
 (cd "$work" && PYTHONPATH="$peers:." python3 elsewhere.py dir .out.1.safetensors)
 exits 0 $check --kernel-name mine
 holds out '^passed  mine on host  linear60  3 of 60 cases'
 exits 2 check dir --out bare.json
+# a check that was cut short goes on as its message says
+# shellcheck disable=SC3045
+(cd "$work" && ulimit -f 12 && "$gradgate" check dir --limits-of plain --out cut.json >out 2>err)
+refuses 3 "go on with --resume" check dir --limits-of plain --out cut.json
+exits 0 check dir --limits-of plain --out cut.json --resume --certify all
 exits 0 $few --kernel 'serve:python3 linear.py' --out run.json
 for key in digest rmse gauge_max; do # the same bits by another way
     grep "\"$key\"" "$work/r.json" >"$work/a"
@@ -258,4 +264,4 @@ row split 'ours \|.*not run: it said nothing'
 table GRADGATE=/nonexistent KERNELS="split" PEERS=""
 if [ $code -eq 3 ]; then ok; else no "without a program table.sh exits $code"; fi
 
-conclude 104
+conclude 107

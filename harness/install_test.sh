@@ -139,7 +139,7 @@ does 0 make -C api -B STATIC=1
 if ldd "$work/mine/api/judge" | grep -q libgradgate; then no "STATIC=1 is not static"; else ok; fi
 does 0 env GRADGATE_SUITES="$prefix/share/gradgate/suites" api/judge
 does 3 api/judge nosuch
-if grep -q '^judge: no suite named nosuch' "$work/err"; then ok; else no "no word on nosuch"; fi
+if grep -q "^judge: no suite named 'nosuch'" "$work/err"; then ok; else no "no word on nosuch"; fi
 
 echo "a kernel in a shared object"
 does 0 make -C plugin

@@ -133,7 +133,7 @@ static gg_status find_outputs(const gg_run_options *options, gg_session *s)
     gg_candidate *c = &s->candidate;
     GG_TRY(gg_exchange_kernel(options->exchange, &s->suite, &outside, &c->digest,
                               &s->plan.repeats));
-    gg_candidate_outside(outside, "files", "outputs from files", s->suite.op, s->backend.device,
+    gg_candidate_outside(outside, "files", GG_FROM_FILES, s->suite.op, s->backend.device,
                          c);
     return options->limits_of == NULL
                ? GG_OK : gg_candidate_limits(options->limits_of, s->suite.op, c);

@@ -210,6 +210,10 @@ static gg_status read_made(gg_json_in *in, const cJSON *document, gg_budget *b)
 
 static gg_status read_document(gg_json_in *in, const cJSON *document, gg_budget *b)
 {
+    const cJSON *schema = gg_in_get(document, "schema");
+    if (cJSON_IsString(schema) && strcmp(schema->valuestring, GG_BUDGET_SCHEMA) != 0)
+        return gg_in_refuse(in, "is a %.40s, not a budget ('gradgate budget --out' makes one)",
+                            schema->valuestring);
     GG_TRY(gg_in_keys(in, document, document_keys));
     GG_TRY(gg_in_constant(in, document, "schema", GG_BUDGET_SCHEMA));
     GG_TRY(read_made(in, document, b));

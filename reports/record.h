@@ -20,6 +20,9 @@ gg_verdict gg_verdict_worse(gg_verdict a, gg_verdict b);
 gg_verdict gg_judge(double value, double limit);
 const char *gg_verdict_name(gg_verdict verdict); /* "passed", "failed", "not verified" */
 
+/* The kernel_summary of outputs that came as files: there is no kernel to run again. */
+#define GG_FROM_FILES "outputs from files"
+
 /* "%d case%s" of a number. */
 #define GG_S(count) ((count) == 1 ? "" : "s")
 

@@ -403,7 +403,8 @@ static void failures(const gg_run_record *run, const char *given, gg_view *view)
     if (given != NULL) gg_clean(given, how, sizeof how);
     if (count > shown) snprintf(more, sizeof more, "; %d more are in the report",
                                 count - shown);
-    if (strcmp(run->suite, "inputs") == 0) /* run --inputs: they are in no suite */
+    /* run --inputs: they are in no suite; check: there is no kernel */
+    if (strcmp(run->suite, "inputs") == 0 || strcmp(run->kernel_summary, GG_FROM_FILES) == 0)
         snprintf(grid->note, sizeof grid->note, "%s", more[0] ? more + 2 : "");
     else
         snprintf(grid->note, sizeof grid->note, "why: gradgate case %s %s --why%s",
