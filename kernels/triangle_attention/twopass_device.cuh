@@ -95,6 +95,13 @@ __device__ __forceinline__ uint32_t load_shared_uniform(uint32_t address)
     return __shfl_sync(0xffffffffu, load_shared_word(address), 0);
 }
 
+/* x, the same in all threads of the warp, known as that and kept: what follows from shared
+ * addresses alone would be formed again in front of each product. */
+__device__ __forceinline__ uint32_t kept_uniform(uint32_t x)
+{
+    return __shfl_sync(0xffffffffu, x, 0);
+}
+
 /* A condition that is the same in all threads of the warp, made known by a vote: unlike one on a
  * loaded word it leaves what hangs on it, such as descriptors, in uniform registers. */
 template <bool ASKED>
@@ -206,6 +213,23 @@ __device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t 
                      : "=r"(a[x][0]), "=r"(a[x][1]), "=r"(a[x][2]), "=r"(a[x][3])
                      : "r"(tile + row * (2 * W) + (((2 * x + (lane >> 4)) ^ turn) << 4))
                      : "memory");
+}
+
+/* The A operand of a warp's 16 rows from [64][8] BF16 that is not swizzled, by ldmatrix: the upper
+ * eight k are the lower ones again, for a B that has zeros there. One load, and so four registers
+ * that ptxas does not know to be alike: it would copy them for each product. row: of this lane,
+ * row_of_lane(). */
+__device__ __forceinline__ void load_row_values(uint32_t (&a)[4], uint32_t row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(row)
+                 : "memory");
+}
+
+__device__ __forceinline__ uint32_t row_of_lane()
+{
+    return (thread_now() >> 1 & 48) + (lane_now() & 15);
 }
 
 /* Two neighbouring elements as FP32 or rounded to BF16; `at` is even. */

@@ -48,15 +48,14 @@ struct Block {
     {
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
-            wgmma_shared(s, tile_descriptor<W>(tile_start(q) + 2 * x),
-                         tile_descriptor<W>(tile_start(k) + 2 * x), 1);
+            wgmma_shared(s, tile_descriptor<W>(q + 2 * x), tile_descriptor<W>(k + 2 * x), 1);
     }
 
     __device__ __forceinline__ void multiply_values(uint32_t v, uint32_t ones,
                                                     float (&sum)[4])
     {
-        multiply_rows<W, PAIRS, 4>(o, high, low, tile_start(v), 1);
-        add_columns<W, PAIRS, 4>(sum, high, low, tile_start(ones));
+        multiply_rows<W, PAIRS, 4>(o, high, low, v, 1);
+        add_columns<W, PAIRS, 4>(sum, high, low, ones);
     }
 
     /* After wgmma_wait(). */
@@ -222,9 +221,9 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
                                        const Walk<MASKED> &walk)
 {
     typedef Plan<W> P;
-    const uint32_t ones = p.start + P::ONES;
-    const uint32_t tile = p.start + P::QUERIES + p.count % P::QUERY_STAGES * P::QUERY_STAGE
-                          + 2 * p.row * P::TILE;
+    const uint32_t ones = kept_uniform(tile_start(p.start + P::ONES));
+    const uint32_t tile = tile_start(p.start + P::QUERIES + p.count % P::QUERY_STAGES * P::QUERY_STAGE
+                          + 2 * p.row * P::TILE);
     float sum[4]; /* of a tile, for the block whose products are under way */
     int t = walk.first(a.tiles);
     barrier_wait(p.ring.full(), p.ring.parity);
@@ -233,8 +232,8 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     settled(q[0].s);
     settled(q[1].s);
     wgmma_fence();
-    q[0].multiply_keys(tile, p.keys + p.ring.stage * P::STAGE);
-    q[1].multiply_keys(tile + P::TILE, p.keys + p.ring.stage * P::STAGE);
+    q[0].multiply_keys(tile, p.keys + p.ring.stage * (P::STAGE / 16));
+    q[1].multiply_keys(tile + P::TILE / 16, p.keys + p.ring.stage * (P::STAGE / 16));
     wgmma_commit();
     wgmma_wait();
     settled(q[0].s);
@@ -248,8 +247,8 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
         q[0].take_bias(p.bias + to);
         settled(q[0].s);
         wgmma_fence();
-        q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
-        q[0].multiply_keys(tile, p.keys + to);
+        q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
+        q[0].multiply_keys(tile, p.keys + to / 16);
         wgmma_commit();
         q[1].soften(walk, t, a);
         if (!PAIRS && !MASKED) /* asked for before the wait, if there are registers */
@@ -261,8 +260,8 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
             q[1].take_bias(p.bias + to + P::BLOCK);
         settled(q[1].s);
         wgmma_fence();
-        q[1].multiply_values(p.keys + at + P::TILE, ones, sum);
-        q[1].multiply_keys(tile + P::TILE, p.keys + to);
+        q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
+        q[1].multiply_keys(tile + P::TILE / 16, p.keys + to / 16);
         wgmma_commit();
         q[0].soften(walk, next, a);
         wgmma_wait();
@@ -274,13 +273,13 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     }
     const int at = p.ring.stage * P::STAGE;
     wgmma_fence();
-    q[0].multiply_values(p.keys + at + P::TILE, ones, sum);
+    q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
     wgmma_commit();
     q[1].soften(walk, t, a);
     wgmma_wait();
     q[0].add_sums(sum);
     wgmma_fence();
-    q[1].multiply_values(p.keys + at + P::TILE, ones, sum);
+    q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
     wgmma_commit();
     wgmma_wait();
     q[1].add_sums(sum);
@@ -295,8 +294,8 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
     Place<W> p = {{start + P::BARRIERS, 0, 0}};
     p.start = start;
     p.row = warp >> 2;
-    p.keys = start + 2 * p.row * P::TILE;
-    p.bias = start + 2 * P::ROWS * P::TILE + 16 * (threadIdx.x & 127);
+    p.keys = kept_uniform(tile_start(start + 2 * p.row * P::TILE));
+    p.bias = start + 2 * P::ROWS * P::TILE + 16 * (thread_now() & 127);
     for (;; p.count++) {
         if (p.item() >= a.items)
             return;

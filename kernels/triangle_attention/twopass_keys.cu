@@ -13,10 +13,10 @@
  * zero, so the inner loop knows no mask.
  *
  * Registers of a computing thread, W = 32: k and v 16, dk and dv 32, S and dP 32, operands
- * 16 (32 with pairs): at most 112, because scores become operands piece by piece. The bias
+ * 16 (32 with pairs), ones 4: at most 112, because scores become operands piece by piece. The bias
  * that scores start from is loaded into them under the products of the step before.
  * Shared memory: three or four stages of q and dout of two rows (64 x W each), the bias of 128
- * keys x 64 queries and row values, 50 KB a stage at W = 32; k and v of a piece of work, copied
+ * keys x 64 queries and row values between zeros, 53 KB a stage at W = 32; k and v of a piece of work, copied
  * while the one before is under way, 32 KB; and 32 KB for results on their way out.
  * W = 64: one row, two warpgroups, 240 registers: k and v 32, dk and dv 64, S and dP 32,
  * operands 16 (32 with pairs); stages of 49 KB. */
@@ -38,6 +38,34 @@ struct Keys {
     bool f32;
 };
 
+/* Ones that add up a query's pieces in a step, as the A operand of both products: at the eight k of
+ * the lower half for those of its scores, at those of the upper half for those of dP. So the row
+ * values are B with zeros behind for the former, and zeros before them for the latter: ROW_VALUES
+ * of them lie on either side. A register operand costs no shared memory, and one load brings it
+ * whole: of values that it knows to be alike ptxas makes a copy for each product. */
+enum { ONES_OPERAND_BYTES = 32 * 16 };
+
+__device__ __forceinline__ void set_ones_operand(uint32_t start)
+{
+    if (threadIdx.x >= 32)
+        return;
+    const uint32_t k = 2 * (threadIdx.x & 3), one = 0x3f80u;
+    const uint32_t of_scores = (k < GG_TA_SHIFT_PIECES ? one : 0u)
+                               | (k + 1 < GG_TA_SHIFT_PIECES ? one << 16 : 0u);
+    asm volatile("st.shared.v4.b32 [%0], {%1, %1, %2, %2};"
+                 :
+                 : "r"(start + 16 * threadIdx.x), "r"(of_scores),
+                   "r"(of_scores ^ (one | one << 16))
+                 : "memory");
+}
+
+__device__ __forceinline__ void load_ones_operand(uint32_t (&a)[4], uint32_t start)
+{
+    asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(start + 16 * lane_now()));
+}
+
 template <int W>
 struct Plan {
     static constexpr int ROWS = W == 64 ? 1 : 2, HALVES = 2, GROUPS = ROWS * HALVES;
@@ -45,17 +73,33 @@ struct Plan {
     static constexpr int THREADS = 128 * GROUPS + 128, STAGES = W == 16 ? 4 : 3;
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int BIAS = 2 * ROWS * TILE, VALUES = BIAS + HALVES * BLOCK;
-    static constexpr int STAGE = VALUES + ROWS * ROW_VALUES, OPERANDS = STAGES * STAGE;
-    static constexpr int ONES = OPERANDS + 2 * GROUPS * TILE; /* memcheck takes them for more */
-    static constexpr int OUT = ONES + ONES_BYTES;             /* four buffers a warp */
+    /* Row values of each row between zeros of the same size (set_ones_operand()). */
+    static constexpr int COPIED = VALUES + ROWS * ROW_VALUES;
+    static constexpr int STAGE = VALUES + (2 * ROWS + 1) * ROW_VALUES;
+    static __host__ __device__ constexpr int values_of(int row) { return (2 * row + 1) * ROW_VALUES; }
+    static constexpr int OPERANDS = STAGES * STAGE;
+    static constexpr int ONES = OPERANDS + 2 * GROUPS * TILE;
+    static constexpr int OUT = ONES + ONES_OPERAND_BYTES; /* four buffers a warp */
     static constexpr int HEADERS = OUT + WARPS * 4 * ROWS_OUT<W>;
     static constexpr int BARRIERS = HEADERS + 2 * GROUPS * 16;
     static constexpr int OPERAND_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int SHARED = OPERAND_BARRIERS + 16;
-    static_assert(STAGE % (16 * W) == 0 && OPERANDS % (16 * W) == 0 && ONES % 128 == 0
+    static_assert(STAGE % (16 * W) == 0 && OPERANDS % (16 * W) == 0
                       && SHARED <= SHARED_LIMIT,
                   "every stage is aligned");
 };
+
+/* The zeros of a stage, before, between and behind the row values of its rows. */
+template <class Plan>
+__device__ __forceinline__ void clear_zeros(uint32_t values)
+{
+    constexpr int WORDS = ROW_VALUES / 4;
+    for (int x = (int)threadIdx.x; x < (Plan::ROWS + 1) * WORDS; x += Plan::THREADS)
+        asm volatile("st.shared.b32 [%0], %1;"
+                     :
+                     : "r"(values + x / WORDS * 2 * ROW_VALUES + x % WORDS * 4), "r"(0)
+                     : "memory");
+}
 
 /* The pieces of work of a CTA: one of each round of as many pieces as there are CTAs, `skew`
  * places further on each time. Without that a CTA whose number of fellows the blocks divide
@@ -161,12 +205,12 @@ __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start,
     for (int t = 0; t < a.tiles; t++, ring.advance()) {
         barrier_wait(ring.empty(), ring.parity);
         const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
-        barrier_expect(full, P::STAGE);
+        barrier_expect(full, P::COPIED);
 #pragma unroll
         for (int i = 0; i < P::ROWS; i++) {
             copy_box(to + 2 * i * P::TILE, &a.q, 64 * t, plane[i], full);
             copy_box(to + (2 * i + 1) * P::TILE, &a.dout, 64 * t, plane[i], full);
-            copy_bytes(to + P::VALUES + i * ROW_VALUES,
+            copy_bytes(to + P::VALUES + P::values_of(i),
                        a.values + ((size_t)plane[i] * a.tiles + t) * (ROW_VALUES / 2), ROW_VALUES,
                        full);
         }
@@ -206,12 +250,13 @@ template <int W, bool PAIRS>
 struct Block {
     uint32_t k[W / 16][4], v[W / 16][4];
     float dk[W / 2], dv[W / 2];
+    uint32_t ones[4]; /* of set_ones_operand() */
 
     float s[16]; /* of the step at hand, or the bias that those of the next start from */
-    /* q, dout, values: start words of the step's 32 tile rows and row values; ones: of
-     * set_ones(). then: the thread's first piece of the next step's bias. */
+    /* q, dout, values: start words of the step's 32 tile rows and row values. then: the
+     * thread's first piece of the next step's bias. */
     __device__ __forceinline__ void step(uint32_t q, uint32_t dout, uint32_t values,
-                                         uint32_t ones, uint32_t then, float c1)
+                                         uint32_t then, float c1)
     {
         float ds[16];
         settled(s);
@@ -219,9 +264,8 @@ struct Block {
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
             wgmma<0>(s, k[x], tile_descriptor<W>(q + 2 * x), 1);
-        const uint64_t taken = plain_descriptor<false>(values);
-        wgmma_shared(s, plain_descriptor<true>(ones), taken, 1);
-        wgmma_shared(ds, plain_descriptor<true>(ones + DELTA_ONES / 16), taken, 0);
+        wgmma<0>(s, ones, plain_descriptor<false>(values), 1);
+        wgmma<0>(ds, ones, plain_descriptor<false>(values - ROW_VALUES / 16), 0);
 #pragma unroll
         for (int x = 0; x < W / 16; x++)
             wgmma<0>(ds, v[x], tile_descriptor<W>(dout + 2 * x), 1);
@@ -231,18 +275,20 @@ struct Block {
         settled(ds);
         uint32_t p_high[8], p_low[PAIRS ? 8 : 1], ds_high[8], ds_low[PAIRS ? 8 : 1];
 #pragma unroll
-        for (int i = 0; i < 16; i++) {
-            s[i] = ex2(s[i] * c1);
-            ds[i] *= s[i];
-        }
+        for (int x = 0; x < 2; x++) { /* products of one half run under the work on the other */
 #pragma unroll
-        for (int x = 0; x < 2; x++) {
+            for (int i = 8 * x; i < 8 * x + 8; i++) {
+                s[i] = ex2(s[i] * c1);
+                ds[i] *= s[i];
+            }
             to_operand<PAIRS>(s + 8 * x, p_high + 4 * x, PAIRS ? p_low + 4 * x : p_low);
             to_operand<PAIRS>(ds + 8 * x, ds_high + 4 * x, PAIRS ? ds_low + 4 * x : ds_low);
+            wgmma_fence();
+            multiply_rows<W, PAIRS, 1>(dv, p_high + 4 * x, PAIRS ? p_low + 4 * x : p_low,
+                                       dout + x * 2 * W, 1);
+            multiply_rows<W, PAIRS, 1>(dk, ds_high + 4 * x, PAIRS ? ds_low + 4 * x : ds_low,
+                                       q + x * 2 * W, 1);
         }
-        wgmma_fence();
-        multiply_rows<W, PAIRS, 2>(dv, p_high, p_low, dout, 1);
-        multiply_rows<W, PAIRS, 2>(dk, ds_high, ds_low, q, 1);
         wgmma_commit();
         if (!PAIRS) /* asked for before the wait, if there are registers */
             load_accumulators(s, then);
@@ -326,6 +372,7 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, int key0
     const int group = warp >> 2, half = group & 1, row = group >> 1;
     const uint32_t header = start + P::HEADERS + (operands.parity * P::GROUPS + group) * 16;
     Block<W, PAIRS> keys;
+    load_ones_operand(keys.ones, start + P::ONES);
     barrier_wait(operands.full(), operands.parity);
     load_operand<W>(keys.k, start + P::OPERANDS + 2 * group * P::TILE);
     load_operand<W>(keys.v, start + P::OPERANDS + (2 * group + 1) * P::TILE);
@@ -337,9 +384,9 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, int key0
         keys.dk[i] = keys.dv[i] = 0.0f;
 
     const uint32_t bias = start + P::BIAS + half * P::BLOCK + 16 * (threadIdx.x & 127);
-    const uint32_t values = plain_start<0>(start + P::VALUES + row * ROW_VALUES);
-    const uint32_t ones = plain_start<128>(start + P::ONES);
-    const uint32_t queries = tile_start(start + 2 * row * P::TILE);
+    const uint32_t values = 
+        kept_uniform(plain_start<ROW_VALUES>(start + P::VALUES + P::values_of(row)));
+    const uint32_t queries = kept_uniform(tile_start(start + 2 * row * P::TILE));
     if (uniform<true>(my.alive())) {
         const bool valid = uniform<true>(my.word != 0);
         barrier_wait(ring.full(), ring.parity);
@@ -351,11 +398,11 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, int key0
             if (t + 1 < a.tiles)
                 ahead.advance();
             if (valid)
-                keys.step(q, q + P::TILE / 16, values + at / 16, ones,
+                keys.step(q, q + P::TILE / 16, values + at / 16,
                           bias + at + BIAS_TILE, a.c1);
             barrier_wait(ahead.full(), ahead.parity);
             if (valid)
-                keys.step(q + second, q + second + P::TILE / 16, values + at / 16 + 32, ones,
+                keys.step(q + second, q + second + P::TILE / 16, values + at / 16 + 32,
                           bias + ahead.stage * P::STAGE, a.c1);
             release_stage(ring.empty());
             ring.advance();
@@ -374,7 +421,9 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     typedef Plan<W> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    set_ones(start + P::ONES);
+    set_ones_operand(start + P::ONES);
+    for (int i = 0; i < P::STAGES; i++)
+        clear_zeros<P>(start + i * P::STAGE + P::VALUES);
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<1>(start + P::OPERAND_BARRIERS, P::WARPS);

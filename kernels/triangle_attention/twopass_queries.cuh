@@ -54,9 +54,7 @@ struct Worker {
         if constexpr (KEPT) {
             load_operand<W>(q, stage);
             load_operand<W>(dout, stage + P::TILE);
-            values[0] = load_shared_word(row_values);
-            values[1] = load_shared_word(row_values + 8 * 16);
-            values[2] = values[3] = 0;
+            load_row_values(values, row_values);
         }
     }
 
@@ -150,7 +148,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const uint32_t ones = plain_start<128>(start + P::ONES);
     const uint32_t all_queries = tile_start(start + P::QUERIES);
     const uint32_t all_values = plain_start<0>(start + P::VALUES);
-    const uint32_t row_values = start + P::VALUES + 16 * mine + 4 * (threadIdx.x & 3);
+    const uint32_t row_values = start + P::VALUES + 16 * row_of_lane();
     const uint32_t words = start + P::KEY_WORDS;
     const Passage<P, W> passage = {start};
     constexpr bool EXITS = MASKED && P::GRAIN < STEPS; /* a row may end early */
@@ -207,12 +205,16 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         }
         settled(w.s[c ^ 1]);
         wgmma_fence();
+        const uint32_t keys_before = at == 0 ? last_keys : keys + (at - 1) * (P::TILE / 16);
+        if (!P::DQ_LAST)
+            w.add_dq(keys_before, u != 1);
         w.scores(c ^ 1,
                  turns_page ? all_keys + ahead.stage * (P::STAGE / 16)
                             : keys + (at + 1) * (P::TILE / 16),
                  ones, all_queries + queries.stage * (P::ROW / 16),
                  all_values + queries.stage * (ROW_VALUES / 16));
-        w.add_dq(at == 0 ? last_keys : keys + (at - 1) * (P::TILE / 16), u != 1);
+        if (P::DQ_LAST)
+            w.add_dq(keys_before, u != 1);
         wgmma_commit();
         if (P::KEPT && last && more)
             release_stage(queries.empty());
@@ -247,7 +249,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             if (PAIRS)
                 w.low[i] = low[i];
         }
-        if (u == 2)
+        if (u == P::CUT)
             cut_schedule(MASKED ? (int)done : r); /* a uniform one */
         if (u == 0 && done > 0) {
             release_stage(ring.before().empty());

@@ -33,6 +33,10 @@ struct Plan {
     /* A masked row may end after so many steps and every multiple: an even number, for the
      * halves' sake, and not after the first, because the bias of two steps is loaded ahead. */
     static constexpr int GRAIN = 2;
+    /* Where dq stands among the products of a step, and behind which step ptxas may not move
+     * work: as measured. */
+    static constexpr bool DQ_LAST = W == 16;
+    static constexpr int CUT = W == 16 ? 1 : 2;
     /* W = 64: dq as DqAtOnce has it, for shared memory, and q and dout not kept. */
     static constexpr bool AT_ONCE = W == 64;
     static constexpr int PAGE = W == 64 ? 1 : PAIRS ? 2 : (STEPS + 1) / 2; /* steps of a stage */
