@@ -51,6 +51,19 @@ __device__ __forceinline__ float high_bf16(uint32_t pair)
     return __uint_as_float(pair & 0xffff0000u);
 }
 
+/* Sum of eight products, ascending; binary64 holds each. g: pairs of BF16. */
+template <class Sum>
+__device__ __forceinline__ Sum chain_of(const uint32_t (&g)[4], const float (&y)[8])
+{
+    Sum sum = 0;
+#pragma unroll
+    for (int x = 0; x < 4; x++) {
+        sum = fma((Sum)low_bf16(g[x]), (Sum)y[2 * x], sum);
+        sum = fma((Sum)high_bf16(g[x]), (Sum)y[2 * x + 1], sum);
+    }
+    return sum;
+}
+
 __device__ __forceinline__ float from_bf16(uint16_t x)
 {
     return __uint_as_float((uint32_t)x << 16);

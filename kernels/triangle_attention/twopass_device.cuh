@@ -120,6 +120,11 @@ __device__ __forceinline__ float4 load_shared4(uint32_t address)
     return x;
 }
 
+__device__ __forceinline__ void store_shared(uint32_t address, float x)
+{
+    asm volatile("st.shared.f32 [%0], %1;" : : "r"(address), "f"(x) : "memory");
+}
+
 /* N accumulators of a thread from [N / 4][128 threads][4]: its part of a bias tile, or of two,
  * which scores start from; or of dq. */
 template <int N>
@@ -179,18 +184,54 @@ __device__ __forceinline__ void multiply_rows(float (&acc)[W / 2], const uint32_
     }
 }
 
-/* sum = chain(+0; x, 1) over 16 STEPS values of k, as above: every column of `sum` the same.
+/* acc = chain(+0; low, tile rows), then chain(acc; high, tile rows): what is small first. */
+template <int W, int STEPS>
+__device__ __forceinline__ void multiply_rows_apart(float (&acc)[W / 2], const uint32_t *high,
+                                                    const uint32_t *low, uint32_t start)
+{
+#pragma unroll
+    for (int k = 0; k < STEPS; k++)
+        wgmma<1>(acc, low + 4 * k, tile_descriptor<W>(start + k * 2 * W), k > 0);
+#pragma unroll
+    for (int k = 0; k < STEPS; k++)
+        wgmma<1>(acc, high + 4 * k, tile_descriptor<W>(start + k * 2 * W), 1);
+}
+
+/* sum = chain(+0; x, 1) over 16 STEPS values of k: every column of `sum` the same.
  * ones: start word of 16 x 8 ones. */
-template <int W, bool PAIRS, int STEPS>
-__device__ __forceinline__ void add_columns(float (&sum)[4], const uint32_t *high,
-                                            const uint32_t *low, uint32_t ones)
+template <int W, int STEPS>
+__device__ __forceinline__ void add_columns(float (&sum)[4], const uint32_t *x, uint32_t ones)
+{
+#pragma unroll
+    for (int k = 0; k < STEPS; k++)
+        wgmma<0>(sum, x + 4 * k, tile_descriptor<W>(ones), k > 0);
+}
+
+/* Columns 2 s and 2 s + 1 of `sum` = chain(chain(+0; low, 1); high, 1) over the 16 k of step s:
+ * each step has ones of its own (ones_apart), 128 bytes a step, and leaves the other columns as
+ * they are. So thread c of four holds the sum of step c. */
+template <int STEPS>
+__device__ __forceinline__ void add_columns_apart(float (&sum)[4], const uint32_t *high,
+                                                  const uint32_t *low, uint32_t ones)
 {
 #pragma unroll
     for (int k = 0; k < STEPS; k++) {
-        wgmma<0>(sum, high + 4 * k, tile_descriptor<W>(ones), k > 0);
-        if (PAIRS)
-            wgmma<0>(sum, low + 4 * k, tile_descriptor<W>(ones), 1);
+        wgmma<0>(sum, low + 4 * k, plain_descriptor<true>(ones + 8 * k), k > 0);
+        wgmma<0>(sum, high + 4 * k, plain_descriptor<true>(ones + 8 * k), 1);
     }
+}
+
+/* Word i of four [8][8] BF16: of the s-th, rows 2 s and 2 s + 1 are ones. */
+__device__ __forceinline__ uint32_t ones_apart(int i)
+{
+    return i / 4 % 8 / 2 == i / 32 ? 0x3f803f80u : 0;
+}
+
+/* (x_0 + x_1) + (x_2 + x_3) of four neighbouring threads, in each of them. */
+__device__ __forceinline__ float sum_of_four(float x)
+{
+    x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, 2));
 }
 
 /* What the swizzle of a tile does to the 16-byte pieces of a row: their numbers are turned. */

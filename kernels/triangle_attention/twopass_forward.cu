@@ -8,11 +8,14 @@
  * queries that take turns: the products of one run on the tensor cores while the exponentials of
  * the other run beside them.
  *
+ * With pairs the products of a tile are sums of their own, added to o afterwards: a chain through
+ * all of N, which rounds toward zero, would take too much off (README.md).
  * The tensor cores form the row sums too, as a product with ones: half of what two
  * instructions a score would cost beside the exponentials.
  *
  * Registers of a computing thread, W = 32: scores 64, weights 16 (with pairs 32; the other
- * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. As a
+ * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. With
+ * pairs a tile's part of o takes 16 and leaves none for m and l, which are in shared memory. As a
  * shared operand q takes none; in registers it would take 16 and ptxas would serialise.
  * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
  * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32.
@@ -22,20 +25,64 @@
 
 namespace {
 
-/* 64 queries of one row. */
+/* Products of a tile that are added to a block: row sums, and with pairs a part of o. */
+template <int W, bool PAIRS>
+struct Products {
+    float sum[4], o[PAIRS ? W / 2 : 1];
+};
+
+/* 64 queries of one row. at: the shared address of this thread's row sums, where W = 32 with pairs
+ * has no registers for m and l. With pairs each of four threads has the l of a step of 16 keys. */
 template <int W, bool PAIRS, bool MASKED>
 struct Block {
+    static constexpr bool ROWS_OUT_THERE = PAIRS && W == 32;
     float s[32], o[W / 2];
-    float m[2], l[2]; /* of rows g, g + 8 */
+    float rows[ROWS_OUT_THERE ? 1 : 4]; /* m, then l, of rows g, g + 8 */
     uint32_t high[16], low[PAIRS ? 16 : 1];
 
-    __device__ __forceinline__ void clear()
+    __device__ __forceinline__ void clear(uint32_t at)
     {
 #pragma unroll
         for (int i = 0; i < W / 2; i++)
             o[i] = 0.0f;
-        l[0] = l[1] = 0.0f;
-        m[0] = m[1] = GG_TA_TWOPASS_BOTTOM;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            set_l(half, at, 0.0f);
+            set_m(half, at, GG_TA_TWOPASS_BOTTOM);
+        }
+    }
+
+    __device__ __forceinline__ float m(int half, uint32_t at) const
+    {
+        if constexpr (ROWS_OUT_THERE)
+            return __uint_as_float(load_shared_word(maxima<W>(at) + Plan<W>::MAXIMA_HALF * half));
+        else
+            return rows[half];
+    }
+
+    /* Four threads write the same, and each reads what it wrote. */
+    __device__ __forceinline__ void set_m(int half, uint32_t at, float x)
+    {
+        if constexpr (ROWS_OUT_THERE)
+            store_shared(maxima<W>(at) + Plan<W>::MAXIMA_HALF * half, x);
+        else
+            rows[half] = x;
+    }
+
+    __device__ __forceinline__ float l(int half, uint32_t at) const
+    {
+        if constexpr (ROWS_OUT_THERE)
+            return __uint_as_float(load_shared_word(at + 4 * half));
+        else
+            return rows[2 + half];
+    }
+
+    __device__ __forceinline__ void set_l(int half, uint32_t at, float x)
+    {
+        if constexpr (ROWS_OUT_THERE)
+            store_shared(at + 4 * half, x);
+        else
+            rows[2 + half] = x;
     }
 
     /* The scores start from the bias. */
@@ -52,45 +99,83 @@ struct Block {
     }
 
     __device__ __forceinline__ void multiply_values(uint32_t v, uint32_t ones,
-                                                    float (&sum)[4])
+                                                    Products<W, PAIRS> &y)
     {
-        multiply_rows<W, PAIRS, 4>(o, high, low, v, 1);
-        add_columns<W, PAIRS, 4>(sum, high, low, ones);
+        if constexpr (PAIRS) {
+            multiply_rows_apart<W, 4>(y.o, high, low, v);
+            add_columns_apart<4>(y.sum, high, low, ones);
+        } else {
+            multiply_rows<W, PAIRS, 4>(o, high, low, v, 1);
+            add_columns<W, 4>(y.sum, high, ones);
+        }
     }
 
     /* After wgmma_wait(). */
-    __device__ __forceinline__ void add_sums(float (&sum)[4])
+    __device__ __forceinline__ void add_products(Products<W, PAIRS> &y, uint32_t at)
     {
-        settled(o);
-        settled(sum);
-        l[0] += sum[0];
-        l[1] += sum[2];
+        if constexpr (PAIRS) {
+            settled(y.o);
+#pragma unroll
+            for (int i = 0; i < W / 2; i++)
+                o[i] += y.o[i];
+        } else {
+            settled(o);
+        }
+        settled(y.sum);
+        set_l(0, at, l(0, at) + y.sum[0]);
+        set_l(1, at, l(1, at) + y.sum[2]);
     }
 
     /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. top:
      * the largest scores of this thread. */
-    __device__ __forceinline__ void raise(float top0, float top1, const Forward &a)
+    __device__ __forceinline__ void raise(float top0, float top1, const Forward &a, uint32_t at)
     {
+        if constexpr (PAIRS) { /* one after the other: few registers are left */
+            raise_row<0>(top0, a, at);
+            raise_row<1>(top1, a, at);
+        } else {
 #pragma unroll
-        for (int lane = 1; lane <= 2; lane *= 2) {
-            top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
-            top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
+            for (int lane = 1; lane <= 2; lane *= 2) {
+                top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
+                top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
+            }
+            const float m0 = m(0, at), m1 = m(1, at);
+            const bool up0 = top0 > m0 + a.growth, up1 = top1 > m1 + a.growth;
+            const float f0 = up0 ? ex2(__fmaf_rn(m0, a.c1, -(top0 * a.c1))) : 1.0f;
+            const float f1 = up1 ? ex2(__fmaf_rn(m1, a.c1, -(top1 * a.c1))) : 1.0f;
+            set_m(0, at, up0 ? top0 : m0);
+            set_m(1, at, up1 ? top1 : m1);
+#pragma unroll
+            for (int i = 0; i < W / 2; i++)
+                o[i] *= i & 2 ? f1 : f0;
+            set_l(0, at, l(0, at) * f0);
+            set_l(1, at, l(1, at) * f1);
         }
-        const bool up0 = top0 > m[0] + a.growth, up1 = top1 > m[1] + a.growth;
-        const float f0 = up0 ? ex2(__fmaf_rn(m[0], a.c1, -(top0 * a.c1))) : 1.0f;
-        const float f1 = up1 ? ex2(__fmaf_rn(m[1], a.c1, -(top1 * a.c1))) : 1.0f;
-        m[0] = up0 ? top0 : m[0];
-        m[1] = up1 ? top1 : m[1];
+    }
+
+    /* With pairs, by the limit of its row sum. */
+    template <int HALF>
+    __device__ __forceinline__ void raise_row(float top, const Forward &a, uint32_t at)
+    {
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+        const float before = m(HALF, at), sum = sum_of_four(l(HALF, at));
+        const bool up = top > before + gg_ta_twopass_limit(sum, a.growth, a.rc1);
+        if (!__any_sync(0xffffffffu, up))
+            return;
+        const float f = up ? ex2(__fmaf_rn(before, a.c1, -(top * a.c1))) : 1.0f;
+        set_m(HALF, at, up ? top : before);
 #pragma unroll
-        for (int i = 0; i < W / 2; i++)
-            o[i] *= i & 2 ? f1 : f0;
-        l[0] *= f0;
-        l[1] *= f1;
+        for (int i = 2 * HALF; i < W / 2; i += 4) {
+            o[i] *= f;
+            o[i + 1] *= f;
+        }
+        set_l(HALF, at, l(HALF, at) * f);
     }
 
     /* Scores to weights: the maxima, ex2, operands. */
     __device__ __forceinline__ void soften(const Walk<MASKED> &walk, int t,
-                                           const Forward &a)
+                                           const Forward &a, uint32_t at)
     {
         if (MASKED && uniform<true>(walk.cut(t)))
 #pragma unroll
@@ -112,9 +197,13 @@ struct Block {
         }
         /* A row's largest score exceeds m by enough where that of one of its four threads does:
          * so mostly nobody needs to know the largest. */
-        if (__any_sync(0xffffffffu, top0 > m[0] + a.growth || top1 > m[1] + a.growth))
-            raise(top0, top1, a);
-        const float nm0 = -(m[0] * a.c1), nm1 = -(m[1] * a.c1);
+        const float least = PAIRS ? 0.0f : a.growth;
+        float m0 = m(0, at), m1 = m(1, at);
+        if (__any_sync(0xffffffffu, top0 > m0 + least || top1 > m1 + least)) {
+            raise(top0, top1, a, at);
+            m0 = m(0, at), m1 = m(1, at);
+        }
+        const float nm0 = -(m0 * a.c1), nm1 = -(m1 * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             float *x = s + 8 * k;
@@ -128,15 +217,16 @@ struct Block {
     /* Eight rows of o, of which `count` are inside N; first: index in [B,R,H,N] of the first. x,
      * y are neighbouring columns 8n + 2c, + 1 of a row. */
     __device__ __forceinline__ void store_rows(const Forward &a, size_t first, int count, int half,
-                                               uint32_t buffer)
+                                               float sum, float top, uint32_t buffer)
     {
         const int lane = (int)lane_now(), row = lane >> 2;
-        const float sum = l[half];
+        if (PAIRS)
+            sum = sum_of_four(sum);
         const bool empty = sum == 0.0f;
         const float inv = empty ? 0.0f : __frcp_rn(sum);
         uint32_t rounded[W / 8];
         if ((lane & 3) == 0 && row < count) {
-            a.m[first + row] = empty ? 0.0f : m[half];
+            a.m[first + row] = empty ? 0.0f : top;
             a.inv[first + row] = inv;
         }
 #pragma unroll
@@ -186,13 +276,14 @@ struct Block {
                 lane.take(buffer);
     }
 
-    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. */
-    __device__ __forceinline__ void store(const Forward &a, size_t first, int count,
-                                          uint32_t buffer)
+    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. l: of
+     * rows g, g + 8, read before any results went into the buffer. */
+    __device__ __forceinline__ void store(const Forward &a, size_t first, int count, float2 l,
+                                          uint32_t at, uint32_t buffer)
     {
         const int row = 16 * (int)(threadIdx.x >> 5 & 3);
-        store_rows(a, first + row, count - row, 0, buffer);
-        store_rows(a, first + row + 8, count - row - 8, 1, buffer);
+        store_rows(a, first + row, count - row, 0, l.x, m(0, at), buffer);
+        store_rows(a, first + row + 8, count - row - 8, 1, l.y, m(1, at), buffer);
     }
 };
 
@@ -202,7 +293,9 @@ struct Place {
     typedef Plan<W> P;
     Ring<P::STAGES> ring;
     int count;                  /* pieces of work done, from which the rest follows */
-    uint32_t start, keys, bias; /* shared addresses; of the first stage, for this thread */
+    uint32_t start, bias; /* shared addresses; of the first stage, for this thread */
+    uint32_t keys;        /* start word of k of the first stage */
+    uint32_t sums;              /* likewise, for this thread's row sums of q[0]; of q[1] 8 on */
     int row;                    /* of P::ROWS */
 
     /* The piece of work at hand: formed again rather than kept through the loop. */
@@ -221,10 +314,12 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
                                        const Walk<MASKED> &walk)
 {
     typedef Plan<W> P;
-    const uint32_t ones = kept_uniform(tile_start(p.start + P::ONES));
-    const uint32_t tile = tile_start(p.start + P::QUERIES + p.count % P::QUERY_STAGES * P::QUERY_STAGE
-                          + 2 * p.row * P::TILE);
-    float sum[4]; /* of a tile, for the block whose products are under way */
+    const uint32_t ones = kept_uniform(PAIRS ? plain_start<0>(p.start + P::ONES)
+                                             : tile_start(p.start + P::ONES));
+    const uint32_t tile = tile_start(p.start + P::QUERIES
+                                     + p.count % P::QUERY_STAGES * P::QUERY_STAGE
+                                     + 2 * p.row * P::TILE);
+    Products<W, PAIRS> y; /* for the block whose products are under way */
     int t = walk.first(a.tiles);
     barrier_wait(p.ring.full(), p.ring.parity);
     q[0].take_bias(p.bias + p.ring.stage * P::STAGE);
@@ -238,7 +333,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     wgmma_wait();
     settled(q[0].s);
     settled(q[1].s);
-    q[0].soften(walk, t, a);
+    q[0].soften(walk, t, a, p.sums);
     for (int next = walk.next(t + 1, a.tiles); uniform<MASKED>(next < a.tiles);
          next = walk.next(t + 1, a.tiles)) {
         const Ring<P::STAGES> ahead = p.ring.next();
@@ -247,25 +342,25 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
         q[0].take_bias(p.bias + to);
         settled(q[0].s);
         wgmma_fence();
-        q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
+        q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
         q[0].multiply_keys(tile, p.keys + to / 16);
         wgmma_commit();
-        q[1].soften(walk, t, a);
+        q[1].soften(walk, t, a, p.sums + 8);
         if (!PAIRS && !MASKED) /* asked for before the wait, if there are registers */
             q[1].take_bias(p.bias + to + P::BLOCK);
         wgmma_wait();
-        q[0].add_sums(sum);
+        q[0].add_products(y, p.sums);
         settled(q[0].s);
         if (PAIRS || MASKED)
             q[1].take_bias(p.bias + to + P::BLOCK);
         settled(q[1].s);
         wgmma_fence();
-        q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
+        q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
         q[1].multiply_keys(tile + P::TILE / 16, p.keys + to / 16);
         wgmma_commit();
-        q[0].soften(walk, next, a);
+        q[0].soften(walk, next, a, p.sums);
         wgmma_wait();
-        q[1].add_sums(sum);
+        q[1].add_products(y, p.sums + 8);
         settled(q[1].s);
         release_stage(p.ring.empty());
         p.ring = ahead;
@@ -273,16 +368,16 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     }
     const int at = p.ring.stage * P::STAGE;
     wgmma_fence();
-    q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
+    q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
     wgmma_commit();
-    q[1].soften(walk, t, a);
+    q[1].soften(walk, t, a, p.sums + 8);
     wgmma_wait();
-    q[0].add_sums(sum);
+    q[0].add_products(y, p.sums);
     wgmma_fence();
-    q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, sum);
+    q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
     wgmma_commit();
     wgmma_wait();
-    q[1].add_sums(sum);
+    q[1].add_products(y, p.sums + 8);
     release_stage(p.ring.empty());
     p.ring.advance();
 }
@@ -296,13 +391,15 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
     p.row = warp >> 2;
     p.keys = kept_uniform(tile_start(start + 2 * p.row * P::TILE));
     p.bias = start + 2 * P::ROWS * P::TILE + 16 * (thread_now() & 127);
+    p.sums = start + P::OUT + 16 * threadIdx.x; /* W = 32: in its warp's buffer for results */
     for (;; p.count++) {
         if (p.item() >= a.items)
             return;
         const uint32_t ready = start + P::QUERY_BARRIERS + p.count % P::QUERY_STAGES * 8;
         Block<W, PAIRS, MASKED> q[2];
-        q[0].clear();
-        q[1].clear();
+        __syncwarp(); /* the results before have left the buffer */
+        q[0].clear(p.sums);
+        q[1].clear(p.sums + 8);
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
         Walk<MASKED> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK);
         if (MASKED) {
@@ -318,8 +415,10 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         const size_t first =
             ((size_t)(at.b * a.R + at.row(a, p.row)) * a.H + at.h) * a.N + query0;
         const uint32_t buffer = p.start + P::OUT + (threadIdx.x >> 5) * ROWS_OUT<W>;
-        q[0].store(a, first, a.N - query0, buffer);
-        q[1].store(a, first + 64, a.N - query0 - 64, buffer);
+        const float2 l0 = {q[0].l(0, p.sums), q[0].l(1, p.sums)};
+        const float2 l1 = {q[1].l(0, p.sums + 8), q[1].l(1, p.sums + 8)};
+        q[0].store(a, first, a.N - query0, l0, p.sums, buffer);
+        q[1].store(a, first + 64, a.N - query0 - 64, l1, p.sums + 8, buffer);
     }
 }
 
@@ -333,7 +432,7 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     for (int i = (int)threadIdx.x; i < P::ONES_BYTES / 4; i += P::THREADS)
         asm volatile("st.shared.b32 [%0], %1;"
                      :
-                     : "r"(start + P::ONES + 4 * i), "r"(0x3f803f80u)
+                     : "r"(start + P::ONES + 4 * i), "r"(PAIRS ? ones_apart(i) : 0x3f803f80u)
                      : "memory");
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
@@ -387,7 +486,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.tiles = t.tiles, a.key_tiles = t.keys;
     a.blocks = t.even / 2, a.row_groups = (u.R + rows - 1) / rows;
     a.items = (int)(bias_planes_of(u) * a.blocks * a.row_groups);
-    a.c1 = u.c1, a.growth = GG_TA_TWOPASS_GROWTH * u.root;
+    a.c1 = u.c1, a.rc1 = u.rc1, a.growth = GG_TA_TWOPASS_GROWTH * u.root;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W));
     GG_TRY_CUDA(make_tensor_map(&a.k, u.k, planes_of(u), u.N, u.D, W));
     GG_TRY_CUDA(make_tensor_map(&a.v, u.v, planes_of(u), u.N, u.D, W));

@@ -18,12 +18,13 @@ struct Forward {
     float *wide, *m, *inv;            /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
     int blocks, row_groups, items;    /* of 128 queries; of P::ROWS rows; pieces of work */
-    float c1, growth;                 /* a logit to units of log 2; GROWTH sqrt(D) */
+    float c1, rc1, growth;            /* a logit to units of log 2, and back; GROWTH sqrt(D) */
 };
 
 template <int W>
 struct Plan {
     static constexpr int ROWS = W == 64 ? 2 : 3, WARPS = 4 * ROWS, THREADS = 128 * ROWS + 128;
+    static constexpr int THREADS_SOFT = 128 * ROWS; /* those that compute */
     static constexpr int TILE = 64 * W * 2, BLOCK = 2 * BIAS_TILE;
     static constexpr int STAGE = ROWS * 2 * TILE + 2 * BLOCK;
     static constexpr int STAGES = W == 16 ? 4 : 3;
@@ -37,9 +38,22 @@ struct Plan {
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
-    static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES;
+    static constexpr int MAXIMA = QUERY_BARRIERS + 16 * QUERY_STAGES; /* with pairs, W = 32 */
+    static constexpr int MAXIMA_HALF = 4 * 2 * THREADS_SOFT / 4; /* of rows g of two blocks */
+    static constexpr int SHARED = MAXIMA + (W == 32 ? 2 * MAXIMA_HALF : 0);
+    static_assert(W != 32 || ROWS_OUT<W> == 32 * 16, "a warp's row sums fill its buffer");
     static_assert(SHARED <= SHARED_LIMIT && TILE % (16 * W) == 0, "fits; swizzles are aligned");
 };
+
+/* Where the maxima of rows g are of a thread whose row sums are at a shared address: a word for
+ * four threads, those of q[1] behind those of q[0]. */
+template <int W>
+__device__ __forceinline__ uint32_t maxima(uint32_t sums)
+{
+    typedef Plan<W> P;
+    const uint32_t x = sums - (shared_start() + P::OUT); /* 16 thread + 8 block */
+    return shared_start() + P::MAXIMA + (x >> 4 & ~3u) + (x & 8) * (P::THREADS_SOFT / 8);
+}
 
 /* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
  * words are at a shared address, ROW_WORDS bytes a row. */

@@ -5,6 +5,7 @@
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_PLAN_H
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/triangle_attention/call.h"
 
@@ -78,6 +79,21 @@ static inline float gg_ta_twopass_lowered(float top)
 #define GG_TA_TWOPASS_BOTTOM (-1e38f)
 /* It moves only when a tile exceeds it by more than this times sqrt(D): 8 in units of log 2. */
 #define GG_TA_TWOPASS_GROWTH 5.5f
+
+/* With pairs, by how much: by no more than that, and by no more than makes the weight
+ * an eighth to a quarter of the row sum l (the exponent of l less 2, in units of T): so a weight
+ * that is much of its row ends up as 1, or near, which a pair holds. rc1: 1 / c1. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline float gg_ta_twopass_limit(float l, float growth, float rc1)
+{
+    uint32_t bits;
+    memcpy(&bits, &l, sizeof bits);
+    int octaves = (int)(bits >> 23 & 255u) - 127 - 2;
+    float y = octaves > 0 ? (float)octaves * rc1 : 0.0f;
+    return y < growth ? y : growth;
+}
 
 /* Keys of one dq chain: half of what a CTA holds. Of 192, 160 and 128, as far as eight ranges
  * hold N, the one that pads N least; the largest of equals, because it makes the fewest chains.

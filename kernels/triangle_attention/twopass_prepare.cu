@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
 {
     wait_for_grid_before();
     let_grid_behind_start();
-    __shared__ float chain[8 * GG_TA_TILE];
+    __shared__ double chain[8 * GG_TA_TILE];
     const int pieces = a.D / 8, i = (int)threadIdx.x / pieces;
     const int d = 8 * ((int)threadIdx.x % pieces);
     const size_t plane = blockIdx.x / (unsigned)a.tiles;
@@ -326,14 +326,9 @@ __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
                 reinterpret_cast<uint4 *>(a.dq + at * a.dq_bytes)[x] = make_uint4(0, 0, 0, 0);
         const uint4 g4 = *reinterpret_cast<const uint4 *>(a.dout + at);
         const uint32_t g[4] = {g4.x, g4.y, g4.z, g4.w};
-        float y[8], sum = 0.0f;
+        float y[8];
         load_y(a, at, y);
-#pragma unroll
-        for (int x = 0; x < 4; x++) {
-            sum = __fmaf_rn(low_bf16(g[x]), y[2 * x], sum);
-            sum = __fmaf_rn(high_bf16(g[x]), y[2 * x + 1], sum);
-        }
-        chain[threadIdx.x] = sum;
+        chain[threadIdx.x] = a.wide ? chain_of<double>(g, y) : chain_of<float>(g, y);
     }
     __syncthreads();
     const int row = (int)threadIdx.x, query = first + row;
@@ -344,10 +339,13 @@ __global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
         uint4 all;
     } values = {};
     if (query < a.N) {
-        float delta = chain[row * pieces];
+        const float inv = a.inv[plane * a.N + query];
+        float delta = (float)chain[row * pieces];
         for (int x = 1; x < pieces; x++)
-            delta = __fadd_rn(delta, chain[row * pieces + x]);
-        gg_ta_row(a.m[plane * a.N + query], a.inv[plane * a.N + query], delta, a.rc1, a.rc1_low,
+            delta = __fadd_rn(delta, (float)chain[row * pieces + x]);
+        if (a.wide)
+            delta = gg_ta_wide_delta(chain + row * pieces, pieces, inv);
+        gg_ta_row(a.m[plane * a.N + query], inv, delta, a.rc1, a.rc1_low,
                   values.piece);
     }
     a.values[(size_t)blockIdx.x * GG_TA_TILE + row] = values.all;

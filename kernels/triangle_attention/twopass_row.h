@@ -47,6 +47,29 @@ static GG_BOTH_SIDES float gg_ta_lost(float a, float b, float sum)
     return (a - (sum - part)) + (b - part);
 }
 
+/* What a step that rounds toward zero takes off its result on average, as a fraction of it: half a
+ * unit of the last place, 2^-24 / m, over significands m in [1, 2) with equally likely logarithms,
+ * is 2^-24 / (2 ln 2). */
+#define GG_TA_TAKEN_OFF (0.72 * 0x1p-24)
+
+/* delta of `split` from `count` sums of dout y over eight d each, so that rounding toward zero
+ * leaves no mean. The chain of dP starts from -delta; after each 16 of the d it has come to
+ * minus dout y over the others, and loses 0.4 of that fraction, because sums of products of
+ * BF16 numbers often fit into 24 bits (twopass_row_test.c). And o32 loses more than the row sum.
+ * Both where there are many keys (inv is near 0); where there is one, all is exact. And so it
+ * is where binary32 holds delta whole: a row of short numbers, in which nothing was rounded. */
+static GG_BOTH_SIDES float gg_ta_wide_delta(const double *chain, int count, float inv)
+{
+    double sum = chain[0], rest = 0;
+    for (int x = 1; x < count; x++) {
+        sum += chain[x];
+        rest += 0.4 * (double)(x / 2) * chain[x];
+    }
+    float nearest = (float)sum;
+    if ((double)nearest == sum) return nearest;
+    return (float)(sum + GG_TA_TAKEN_OFF * ((rest + sum) * (1 - (double)inv)));
+}
+
 /* -(m - log2(inv) / c1) and -delta of a query with the maximum m (in units of scores) and the
  * inverse row sum inv, 0 without a valid key. rc1, rc1_low: 1 / c1 and what its rounding
  * lost. */

@@ -5,6 +5,7 @@
 
 #include "kernels/arithmetic/bf16.h"
 #include "kernels/arithmetic/tensor_core.h"
+#include "kernels/triangle_attention/twopass_plan.h"
 
 /* What a tensor-core step makes of `count` pieces and ones. */
 static float step_of(const uint16_t *piece, int count)
@@ -94,4 +95,94 @@ Test(twopass_row, a_row_without_a_key_takes_nothing_off)
     gg_ta_row(0, 0, 1.5f, 4, 0, piece);
     for (int x = 0; x < GG_TA_SHIFT_PIECES; x++) cr_assert_eq(piece[x], 0);
     cr_assert_eq(step_of(piece + GG_TA_SHIFT_PIECES, GG_TA_DELTA_PIECES), -1.5f);
+}
+
+Test(twopass_row, one_key_leaves_delta_as_it_is)
+{
+    uint64_t state = 3;
+    int allowed = 0;
+    for (int i = 0; i < 100000; i++) {
+        double chain[8], sum = 0;
+        for (int x = 0; x < 8; x++) {
+            chain[x] = ldexp((int32_t)next_bits(&state), -28);
+            sum += chain[x];
+        }
+        cr_assert_eq(gg_ta_wide_delta(chain, 8, 1), (float)sum);
+        allowed += gg_ta_wide_delta(chain, 8, 0) != (float)sum;
+    }
+    cr_assert(allowed > 10000, "many keys do not: %d", allowed);
+}
+
+Test(twopass_row, a_delta_that_needs_no_rounding_is_kept)
+{
+    uint64_t state = 5;
+    for (int i = 0; i < 100000; i++) {
+        double chain[8], sum = 0;
+        for (int x = 0; x < 8; x++) {
+            chain[x] = ldexp((double)(next_bits(&state) >> 11), -19);
+            sum += chain[x];
+        }
+        cr_assert_eq((double)gg_ta_wide_delta(chain, 8, 0.125f), sum);
+    }
+}
+
+static double uniform(uint64_t *state)
+{
+    return next_bits(state) * 0x1p-32;
+}
+
+/* About normal, with mean 1/2. */
+static float around_half(uint64_t *state)
+{
+    double x = -2;
+    for (int i = 0; i < 4; i++) x += uniform(state);
+    return (float)(x * sqrt(3) + 0.5);
+}
+
+/* Mean error of the chain of dP, in units of 2^-20, where dout and v have a mean, so that delta is
+ * about 16: with delta as it is, and with what it allows for. */
+static void mean_errors(double *plain, double *allowing)
+{
+    enum { D = 64, COUNT = 40000 };
+    uint64_t state = 4;
+    *plain = *allowing = 0;
+    for (int i = 0; i < COUNT; i++) {
+        uint16_t dout[D], v[D];
+        double chain[D / 8] = {0}, truth = 0, delta = 0;
+        for (int d = 0; d < D; d++) {
+            dout[d] = gg_bf16_from_float(around_half(&state));
+            v[d] = gg_bf16_from_float(around_half(&state));
+            double g = (double)gg_bf16_to_float(dout[d]);
+            truth += g * (double)gg_bf16_to_float(v[d]);
+            chain[d / 8] += g * (double)(float)(0.4 + 0.2 * uniform(&state)); /* o, a mean of v */
+        }
+        for (int x = 0; x < D / 8; x++) delta += chain[x];
+        float wide = gg_ta_wide_delta(chain, D / 8, 0);
+        delta += GG_TA_TAKEN_OFF * delta; /* what o32 lacks, which is not the chain's to lose */
+        uint32_t start = gg_float_bits(-(float)delta), other = gg_float_bits(-wide);
+        double dp = (double)gg_float_from_bits(gg_tc_chain(start, dout, v, D));
+        double dp_allowing = (double)gg_float_from_bits(gg_tc_chain(other, dout, v, D));
+        *plain += (dp - (truth - delta)) / COUNT * 0x1p20;
+        *allowing += (dp_allowing - (truth - delta)) / COUNT * 0x1p20;
+    }
+}
+
+Test(twopass_row, delta_allows_for_the_mean_of_truncation)
+{
+    double plain, allowing;
+    mean_errors(&plain, &allowing);
+    cr_assert(plain > 0.25, "rounding toward zero has a mean: %g", plain);
+    cr_assert(fabs(allowing) < 0.3 * plain, "%g of %g", allowing, plain);
+}
+
+Test(twopass_row, a_maximum_moves_for_a_weight_that_counts)
+{
+    const float growth = 31, octave = 4; /* of log 2, in units of scores */
+    const float inside[][2] = {{0, 0}, {1, 0}, {7.99f, 0}, {8, 4}, {15.9f, 4}, {16, 8}, {512, 28}};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        cr_assert_eq(gg_ta_twopass_limit(inside[i][0], growth, octave), inside[i][1], "%g",
+                     (double)inside[i][0]);
+    const float beyond[] = {1024, 1e30f, INFINITY, NAN, -NAN};
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
+        cr_assert_eq(gg_ta_twopass_limit(beyond[i], growth, octave), growth);
 }

@@ -73,6 +73,8 @@ static size_t layout(gg_ta_pair_scratch *s, char *memory, const gg_ta_call *call
     s->narrow = take(&a, rows, sizeof(uint16_t));
     s->all = take(&a, GG_TA_TILE, sizeof(uint32_t));
     s->line = take_floats(&a, GG_TA_TILE);
+    s->part = take_floats(&a, GG_TA_TILE * s->Dp);
+    s->wide = take(&a, s->Dp / 8, sizeof(double));
     s->first = take_floats(&a, s->Np * s->Dp);
     s->half = take_floats(&a, s->Np * s->Dp);
     return a.used;

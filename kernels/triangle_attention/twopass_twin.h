@@ -23,9 +23,11 @@ typedef struct gg_ta_pair_scratch {
     float *line;                     /* [64] of one query */
     float *sums;                     /* [64][16], row sums of a tile; all columns equal */
     float *acc;                      /* [Np][Dp], dq; forward: O of one query tile */
+    float *part;         /* [64][Dp], forward with pairs: a tile's part of O */
     float *first, *half; /* [Np][Dp], dq of the first half; of the one at hand */
     float *dvT, *dkT;    /* [Dp][64] */
     float *delta, *y, *chain; /* [Np] */
+    double *wide; /* [D / 8] chains of delta of one query */
     uint16_t *narrow;    /* [Np or 64] */
 } gg_ta_pair_scratch;
 

@@ -9,10 +9,19 @@
 #include "kernels/arithmetic/tensor_core.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
-/* Where it stands with the queries of one tile. O is in acc. */
+enum { STEPS = GG_TA_TILE / GG_TC_TERMS }; /* of a tile */
+
+/* Where it stands with the queries of one tile. O is in acc. l: with pairs of each step of a
+ * tile, else l[.][0] alone. */
 typedef struct online {
-    float m[GG_TA_TILE], l[GG_TA_TILE];
+    float m[GG_TA_TILE], l[GG_TA_TILE][STEPS];
 } online;
+
+static float row_sum(const online *state, size_t i)
+{
+    const float *l = state->l[i];
+    return (l[0] + l[1]) + (l[2] + l[3]);
+}
 
 /* max.f32 over a row: NaN loses against a number. */
 static float largest(const float *t, size_t n)
@@ -22,14 +31,16 @@ static float largest(const float *t, size_t n)
     return top;
 }
 
-static void raise_maximum(const gg_ta_call *c, gg_ta_pair_scratch *s, online *state,
+static void raise_maximum(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online *state,
                           size_t i, float top)
 {
-    float m = state->m[i];
-    if (!(top > m + GG_TA_TWOPASS_GROWTH * c->root)) return;
+    const gg_ta_call *c = &twin->call;
+    float m = state->m[i], growth = GG_TA_TWOPASS_GROWTH * c->root;
+    float by = twin->pairs ? gg_ta_twopass_limit(row_sum(state, i), growth, c->rc1) : growth;
+    if (!(top > m + by)) return;
     float f = gg_ex2(fmaf(m, c->c1, -(top * c->c1)));
     state->m[i] = top;
-    state->l[i] *= f;
+    for (int x = 0; x < STEPS; x++) state->l[i][x] *= f;
     for (size_t d = 0; d < s->Dp; d++) s->acc[i * s->Dp + d] *= f;
 }
 
@@ -39,7 +50,7 @@ static void add_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online 
 {
     float *t = s->s + i * GG_TA_TILE;
     gg_ta_pair_mask(t, s->valid + first, width);
-    raise_maximum(&twin->call, s, state, i, largest(t, width));
+    raise_maximum(twin, s, state, i, largest(t, width));
     gg_ta_pair_weights(twin, s, t, -(state->m[i] * twin->call.c1), width);
     gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, t, width);
 }
@@ -50,7 +61,7 @@ static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const onl
     const gg_ta_call *c = &twin->call;
     const gg_ta_twopass_saved *saved = &twin->saved;
     size_t D = (size_t)c->D;
-    float l = state->l[i], inv = l == 0 ? 0 : 1 / l;
+    float l = row_sum(state, i), inv = l == 0 ? 0 : 1 / l;
     saved->m[row] = l == 0 ? 0 : state->m[i];
     saved->inv[row] = gg_float_canonical(inv);
     for (size_t d = 0; d < D; d++) {
@@ -60,6 +71,38 @@ static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const onl
         if (saved->e)
             saved->e[row * D + d] = gg_bf16_from_float(o32 - gg_bf16_to_float(o));
         if (saved->o32) saved->o32[row * D + d] = gg_float_canonical(o32);
+    }
+}
+
+/* Without pairs O goes on as a chain, and l takes a chain through the tile. */
+static void add_values(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online *state,
+                       const gg_decoded *v, size_t queries, size_t width)
+{
+    size_t steps = width / GG_TC_TERMS;
+    gg_ta_pair_chain(twin, s->acc, s->Dp, &s->p, NULL, v, queries, s->Dp, steps);
+    memset(s->sums, 0, GG_TA_TILE * GG_LANES * sizeof *s->sums);
+    gg_ta_pair_chain(twin, s->sums, GG_LANES, &s->p, NULL, &s->ones, queries, GG_LANES, steps);
+    for (size_t i = 0; i < queries; i++) state->l[i][0] += s->sums[i * GG_LANES];
+}
+
+/* With pairs the tile has a chain of its own, what is small first, that is added to O; and each
+ * step has a row sum of its own. */
+static void add_values_apart(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online *state,
+                             const gg_decoded *v, size_t queries, size_t width)
+{
+    const gg_lanes *lanes = twin->lanes;
+    size_t steps = width / GG_TC_TERMS;
+    memset(s->part, 0, GG_TA_TILE * s->Dp * sizeof *s->part);
+    lanes->chain(s->part, s->Dp, &s->p_low, v, queries, s->Dp, steps);
+    lanes->chain(s->part, s->Dp, &s->p, v, queries, s->Dp, steps);
+    for (size_t x = 0; x < queries * s->Dp; x++) s->acc[x] += s->part[x];
+    for (size_t x = 0; x < steps; x++) {
+        gg_decoded high = gg_ta_pair_part(&s->p, 0, x * GG_TC_TERMS);
+        gg_decoded low = gg_ta_pair_part(&s->p_low, 0, x * GG_TC_TERMS);
+        memset(s->sums, 0, GG_TA_TILE * GG_LANES * sizeof *s->sums);
+        lanes->chain(s->sums, GG_LANES, &low, &s->ones, queries, GG_LANES, 1);
+        lanes->chain(s->sums, GG_LANES, &high, &s->ones, queries, GG_LANES, 1);
+        for (size_t i = 0; i < queries; i++) state->l[i][x] += s->sums[i * GG_LANES];
     }
 }
 
@@ -91,12 +134,7 @@ void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int 
             twin->lanes->chain(s->s, GG_TA_TILE, &q, &k, queries, width,
                                s->Dp / GG_TC_TERMS);
             for (size_t i = 0; i < queries; i++) add_tile(twin, s, &state, i, j0, width);
-            gg_ta_pair_chain(twin, s->acc, s->Dp, &s->p, twin->pairs ? &s->p_low : NULL, &v,
-                             queries, s->Dp, width / GG_TC_TERMS);
-            memset(s->sums, 0, GG_TA_TILE * GG_LANES * sizeof *s->sums);
-            gg_ta_pair_chain(twin, s->sums, GG_LANES, &s->p, twin->pairs ? &s->p_low : NULL,
-                             &s->ones, queries, GG_LANES, width / GG_TC_TERMS);
-            for (size_t i = 0; i < queries; i++) state.l[i] += s->sums[i * GG_LANES];
+            (twin->pairs ? add_values_apart : add_values)(twin, s, &state, &v, queries, width);
         }
         for (size_t i = 0; i < queries; i++) finish(twin, s, &state, i, offset + i0 + i);
     }
