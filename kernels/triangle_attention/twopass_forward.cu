@@ -38,6 +38,10 @@ struct Block {
     static constexpr bool ROWS_OUT_THERE = PAIRS && W == 32;
     float s[32], o[W / 2];
     float rows[ROWS_OUT_THERE ? 1 : 4]; /* m, then l, of rows g, g + 8 */
+    /* With pairs: m and its limit of when l was last asked for. l only grows until m moves, so the
+     * true threshold is no smaller. A masked one with W = 32 has no place for it. */
+    static constexpr bool THRESHOLDS = PAIRS && !(ROWS_OUT_THERE && MASKED);
+    float thresholds[THRESHOLDS && !ROWS_OUT_THERE ? 2 : 1];
     uint32_t high[16], low[PAIRS ? 16 : 1];
 
     __device__ __forceinline__ void clear(uint32_t at)
@@ -49,24 +53,27 @@ struct Block {
         for (int half = 0; half < 2; half++) {
             set_l(half, at, 0.0f);
             set_m(half, at, GG_TA_TWOPASS_BOTTOM);
+            set_threshold(half, at, GG_TA_TWOPASS_BOTTOM);
         }
+        if (ROWS_OUT_THERE)
+            __syncwarp();
     }
 
     __device__ __forceinline__ float m(int half, uint32_t at) const
     {
         if constexpr (ROWS_OUT_THERE)
-            return __uint_as_float(load_shared_word(maxima<W>(at) + Plan<W>::MAXIMA_HALF * half));
+            return __uint_as_float(load_shared_word(maxima<W>(at) + 4 * half));
         else
             return rows[half];
     }
 
-    /* Four threads write the same, and each reads what it wrote. */
+    /* One of four threads writes: a __syncwarp() before it, and one behind. */
     __device__ __forceinline__ void set_m(int half, uint32_t at, float x)
     {
-        if constexpr (ROWS_OUT_THERE)
-            store_shared(maxima<W>(at) + Plan<W>::MAXIMA_HALF * half, x);
-        else
+        if constexpr (!ROWS_OUT_THERE)
             rows[half] = x;
+        else if (lane_in_four() == 0)
+            store_shared(maxima<W>(at) + 4 * half, x);
     }
 
     __device__ __forceinline__ float l(int half, uint32_t at) const
@@ -83,6 +90,36 @@ struct Block {
             store_shared(at + 4 * half, x);
         else
             rows[2 + half] = x;
+    }
+
+    static __device__ __forceinline__ uint32_t threshold_at(int half, uint32_t at)
+    {
+        typedef Plan<W> P;
+        return maxima<W>(at) - P::MAXIMA + P::THRESHOLDS + 4 * half;
+    }
+
+    /* What a score must exceed for m to move; perhaps more than that. */
+    __device__ __forceinline__ float threshold(int half, const Forward &a, uint32_t at) const
+    {
+        if constexpr (!PAIRS)
+            return m(half, at) + a.growth;
+        else if constexpr (!THRESHOLDS)
+            return m(half, at);
+        else if constexpr (ROWS_OUT_THERE)
+            return __uint_as_float(load_shared_word(threshold_at(half, at)));
+        else
+            return thresholds[half];
+    }
+
+    /* As set_m(). */
+    __device__ __forceinline__ void set_threshold(int half, uint32_t at, float x)
+    {
+        if constexpr (!THRESHOLDS)
+            return;
+        else if constexpr (!ROWS_OUT_THERE)
+            thresholds[half] = x;
+        else if (lane_in_four() == 0)
+            store_shared(threshold_at(half, at), x);
     }
 
     /* The scores start from the bias. */
@@ -157,14 +194,27 @@ struct Block {
     template <int HALF>
     __device__ __forceinline__ void raise_row(float top, const Forward &a, uint32_t at)
     {
+        const int octaves = gg_ta_twopass_octaves(sum_of_four(l(HALF, at)));
+        const float limit = m(HALF, at) + gg_ta_twopass_limit(octaves, a.growth, a.rc1);
+        if (ROWS_OUT_THERE)
+            __syncwarp(); /* all have read what is written now */
+        set_threshold(HALF, at, limit);
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-        const float before = m(HALF, at), sum = sum_of_four(l(HALF, at));
-        const bool up = top > before + gg_ta_twopass_limit(sum, a.growth, a.rc1);
+        const bool up = top > limit;
+        if (ROWS_OUT_THERE)
+            __syncwarp();
         if (!__any_sync(0xffffffffu, up))
             return;
-        const float f = up ? ex2(__fmaf_rn(before, a.c1, -(top * a.c1))) : 1.0f;
-        set_m(HALF, at, up ? top : before);
+        const float f = up ? ex2(__fmaf_rn(m(HALF, at), a.c1, -(top * a.c1))) : 1.0f;
+        if (ROWS_OUT_THERE)
+            __syncwarp();
+        if (up) {
+            set_threshold(HALF, at, top);
+            set_m(HALF, at, top);
+        }
+        if (ROWS_OUT_THERE)
+            __syncwarp();
 #pragma unroll
         for (int i = 2 * HALF; i < W / 2; i += 4) {
             o[i] *= f;
@@ -197,13 +247,10 @@ struct Block {
         }
         /* A row's largest score exceeds m by enough where that of one of its four threads does:
          * so mostly nobody needs to know the largest. */
-        const float least = PAIRS ? 0.0f : a.growth;
-        float m0 = m(0, at), m1 = m(1, at);
-        if (__any_sync(0xffffffffu, top0 > m0 + least || top1 > m1 + least)) {
+        if (__any_sync(0xffffffffu,
+                       top0 > threshold(0, a, at) || top1 > threshold(1, a, at)))
             raise(top0, top1, a, at);
-            m0 = m(0, at), m1 = m(1, at);
-        }
-        const float nm0 = -(m0 * a.c1), nm1 = -(m1 * a.c1);
+        const float nm0 = -(m(0, at) * a.c1), nm1 = -(m(1, at) * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             float *x = s + 8 * k;
@@ -295,8 +342,14 @@ struct Place {
     int count;                  /* pieces of work done, from which the rest follows */
     uint32_t start, bias; /* shared addresses; of the first stage, for this thread */
     uint32_t keys;        /* start word of k of the first stage */
-    uint32_t sums;              /* likewise, for this thread's row sums of q[0]; of q[1] 8 on */
     int row;                    /* of P::ROWS */
+
+    /* Where this thread has the row sums of q[0]; of q[1] 8 on. W = 32: in its warp's buffer for
+     * results. */
+    __device__ __forceinline__ uint32_t sums() const
+    {
+        return bias + (P::OUT - 2 * P::ROWS * P::TILE) + 128 * 16 * row;
+    }
 
     /* The piece of work at hand: formed again rather than kept through the loop. */
     __device__ __forceinline__ int item() const
@@ -333,7 +386,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     wgmma_wait();
     settled(q[0].s);
     settled(q[1].s);
-    q[0].soften(walk, t, a, p.sums);
+    q[0].soften(walk, t, a, p.sums());
     for (int next = walk.next(t + 1, a.tiles); uniform<MASKED>(next < a.tiles);
          next = walk.next(t + 1, a.tiles)) {
         const Ring<P::STAGES> ahead = p.ring.next();
@@ -345,11 +398,11 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
         q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
         q[0].multiply_keys(tile, p.keys + to / 16);
         wgmma_commit();
-        q[1].soften(walk, t, a, p.sums + 8);
+        q[1].soften(walk, t, a, p.sums() + 8);
         if (!PAIRS && !MASKED) /* asked for before the wait, if there are registers */
             q[1].take_bias(p.bias + to + P::BLOCK);
         wgmma_wait();
-        q[0].add_products(y, p.sums);
+        q[0].add_products(y, p.sums());
         settled(q[0].s);
         if (PAIRS || MASKED)
             q[1].take_bias(p.bias + to + P::BLOCK);
@@ -358,9 +411,9 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
         q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
         q[1].multiply_keys(tile + P::TILE / 16, p.keys + to / 16);
         wgmma_commit();
-        q[0].soften(walk, next, a, p.sums);
+        q[0].soften(walk, next, a, p.sums());
         wgmma_wait();
-        q[1].add_products(y, p.sums + 8);
+        q[1].add_products(y, p.sums() + 8);
         settled(q[1].s);
         release_stage(p.ring.empty());
         p.ring = ahead;
@@ -370,14 +423,14 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     wgmma_fence();
     q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
     wgmma_commit();
-    q[1].soften(walk, t, a, p.sums + 8);
+    q[1].soften(walk, t, a, p.sums() + 8);
     wgmma_wait();
-    q[0].add_products(y, p.sums);
+    q[0].add_products(y, p.sums());
     wgmma_fence();
     q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
     wgmma_commit();
     wgmma_wait();
-    q[1].add_products(y, p.sums + 8);
+    q[1].add_products(y, p.sums() + 8);
     release_stage(p.ring.empty());
     p.ring.advance();
 }
@@ -391,15 +444,14 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
     p.row = warp >> 2;
     p.keys = kept_uniform(tile_start(start + 2 * p.row * P::TILE));
     p.bias = start + 2 * P::ROWS * P::TILE + 16 * (thread_now() & 127);
-    p.sums = start + P::OUT + 16 * threadIdx.x; /* W = 32: in its warp's buffer for results */
     for (;; p.count++) {
         if (p.item() >= a.items)
             return;
         const uint32_t ready = start + P::QUERY_BARRIERS + p.count % P::QUERY_STAGES * 8;
         Block<W, PAIRS, MASKED> q[2];
         __syncwarp(); /* the results before have left the buffer */
-        q[0].clear(p.sums);
-        q[1].clear(p.sums + 8);
+        q[0].clear(p.sums());
+        q[1].clear(p.sums() + 8);
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
         Walk<MASKED> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK);
         if (MASKED) {
@@ -415,10 +467,10 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         const size_t first =
             ((size_t)(at.b * a.R + at.row(a, p.row)) * a.H + at.h) * a.N + query0;
         const uint32_t buffer = p.start + P::OUT + (threadIdx.x >> 5) * ROWS_OUT<W>;
-        const float2 l0 = {q[0].l(0, p.sums), q[0].l(1, p.sums)};
-        const float2 l1 = {q[1].l(0, p.sums + 8), q[1].l(1, p.sums + 8)};
-        q[0].store(a, first, a.N - query0, l0, p.sums, buffer);
-        q[1].store(a, first + 64, a.N - query0 - 64, l1, p.sums + 8, buffer);
+        const float2 l0 = {q[0].l(0, p.sums()), q[0].l(1, p.sums())};
+        const float2 l1 = {q[1].l(0, p.sums() + 8), q[1].l(1, p.sums() + 8)};
+        q[0].store(a, first, a.N - query0, l0, p.sums(), buffer);
+        q[1].store(a, first + 64, a.N - query0 - 64, l1, p.sums() + 8, buffer);
     }
 }
 

@@ -39,20 +39,22 @@ struct Plan {
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int MAXIMA = QUERY_BARRIERS + 16 * QUERY_STAGES; /* with pairs, W = 32 */
-    static constexpr int MAXIMA_HALF = 4 * 2 * THREADS_SOFT / 4; /* of rows g of two blocks */
-    static constexpr int SHARED = MAXIMA + (W == 32 ? 2 * MAXIMA_HALF : 0);
+    static constexpr int MAXIMA_BYTES = 4 * THREADS_SOFT; /* 16 for four threads */
+    static constexpr int SHARED = MAXIMA + (W == 32 ? MAXIMA_BYTES : 0);
+    static constexpr int THRESHOLDS = KEY_WORDS; /* likewise, where there are no key words */
+    static_assert(W != 32 || MAXIMA_BYTES <= QUERY_STAGES * WALK, "thresholds fit");
     static_assert(W != 32 || ROWS_OUT<W> == 32 * 16, "a warp's row sums fill its buffer");
     static_assert(SHARED <= SHARED_LIMIT && TILE % (16 * W) == 0, "fits; swizzles are aligned");
 };
 
-/* Where the maxima of rows g are of a thread whose row sums are at a shared address: a word for
- * four threads, those of q[1] behind those of q[0]. */
+/* Where the maxima of rows g, g + 8 are of a thread whose row sums are at a shared address: four
+ * threads have 16 bytes, laid out as the row sums of each. */
 template <int W>
 __device__ __forceinline__ uint32_t maxima(uint32_t sums)
 {
     typedef Plan<W> P;
     const uint32_t x = sums - (shared_start() + P::OUT); /* 16 thread + 8 block */
-    return shared_start() + P::MAXIMA + (x >> 4 & ~3u) + (x & 8) * (P::THREADS_SOFT / 8);
+    return shared_start() + P::MAXIMA + ((x >> 2 & ~15u) | (x & 8));
 }
 
 /* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose

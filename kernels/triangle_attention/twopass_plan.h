@@ -81,17 +81,25 @@ static inline float gg_ta_twopass_lowered(float top)
 #define GG_TA_TWOPASS_GROWTH 5.5f
 
 /* With pairs, by how much: by no more than that, and by no more than makes the weight
- * an eighth to a quarter of the row sum l (the exponent of l less 2, in units of T): so a weight
- * that is much of its row ends up as 1, or near, which a pair holds. rc1: 1 / c1. */
+ * an eighth to a quarter of the row sum l (octaves, the exponent of l less 2, in units of T): so a
+ * weight that is much of its row ends up as 1, or near, which a pair holds. rc1: 1 / c1. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif
-static inline float gg_ta_twopass_limit(float l, float growth, float rc1)
+static inline int gg_ta_twopass_octaves(float l)
 {
     uint32_t bits;
     memcpy(&bits, &l, sizeof bits);
     int octaves = (int)(bits >> 23 & 255u) - 127 - 2;
-    float y = octaves > 0 ? (float)octaves * rc1 : 0.0f;
+    return octaves > 0 ? octaves : 0;
+}
+
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline float gg_ta_twopass_limit(int octaves, float growth, float rc1)
+{
+    float y = (float)octaves * rc1;
     return y < growth ? y : growth;
 }
 
