@@ -12,7 +12,8 @@
  *                 tile of 64 keys; the row sum l takes the rounded ones
  *   p_lazy        as p, with an m that moves only when a tile exceeds it by 5.5
  *   p_whole       P of the whole row is bf() where it multiplies v
- *   p_pair        as p_lazy, a pair instead of bf()
+ *   p_pair        as p, a pair instead of bf(), with an m that moves only when a tile exceeds it by
+ *                 the octaves of l / 4, at most 5.5
  *   p_dv          P is bf() where it multiplies dout;            p_dv_pair: a pair
  *   ds            dS is bf() where it multiplies k and q;        ds_pair: a pair
  *   delta         o is bf() in delta = sum_d dout o;             delta_pair: a pair
@@ -25,10 +26,12 @@
  *
  * accumulation. Matrix products: 16 terms and the sum so far are added exactly, then cut
  * toward zero to 24 bits, in ascending order (what a Hopper tensor core cuts off single
- * terms is left out). Scores, exponentials, 1 / l, delta, differences and the sum over
- * rows: one rounding to nearest after each operation, rows in ascending order. The
- * scores' logits are rounded in units of log 2, except with p_lazy and p_pair. The error
- * of a hardware exponential beyond that rounding, subnormals and overflow are left out.
+ * terms is left out). With p_pair sums for o are rounded to nearest, tile by tile, and so is
+ * dP, once: such a kernel puts back what cutting takes off on average. Scores, exponentials,
+ * 1 / l, delta, differences and the sum over rows: one rounding to nearest after each
+ * operation (delta with p_pair: once), rows in ascending order. The scores' logits are
+ * rounded in units of log 2, except with p_lazy and p_pair. The error of a hardware
+ * exponential beyond that rounding, subnormals and overflow are left out.
  *
  * Host and GPU give the same bits: one set of formulas (triangle_attention_rounded_core.h)
  * and one order. */

@@ -118,17 +118,17 @@ static inline GG_BOTH bool gg_rounded_step_ends(int64_t n, int64_t N)
     return n % GG_TA_STEP == GG_TA_STEP - 1 || n == N - 1;
 }
 
-/* sum of a[d] b[d]; b is BF16. */
+/* sum of a[d] b[d]; b is BF16. Cut after each step, or with `once` rounded to nearest at the end. */
 static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const double *a,
-                                            const uint16_t *b, int64_t D)
+                                            const uint16_t *b, int64_t D, bool once)
 {
     double sum = 0;
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) {
         sum += a[d] * gg_bf16_value(b[d]);
-        if (gg_rounded_step_ends(d, D)) sum = gg_rounded_cut(s, sum);
+        if (!once && gg_rounded_step_ends(d, D)) sum = gg_rounded_cut(s, sum);
     }
-    return sum;
+    return once ? gg_rounded_f32(s, sum) : sum;
 }
 
 /* sum[d] += a b[d]: one term of a matrix product; b is BF16. */
@@ -227,7 +227,7 @@ gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
         double x = -INFINITY;
         if (gg_rounded_valid(s, row, j))
             x = gg_rounded_logit(
-                s, gg_rounded_dot(s, q, s->k + (t->slice * s->N + j) * D, D), factor,
+                s, gg_rounded_dot(s, q, s->k + (t->slice * s->N + j) * D, D, false), factor,
                 bias_at + j);
         t->p[j * t->stride] = x;
         top = x > top || x != x ? x : top;
@@ -235,13 +235,18 @@ gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
     return top;
 }
 
-/* The maximum after a tile whose largest logit is `top`. */
+/* The maximum after a tile whose largest logit is `top`; l: the row sum before it. */
 static inline GG_BOTH double
-gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top)
+gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top, double l)
 {
-    bool lazy = gg_rounded_has(s, GG_TA_P_LAZY) || gg_rounded_has(s, GG_TA_P_PAIR);
+    double slack = 0;
+    if (gg_rounded_has(s, GG_TA_P_LAZY)) slack = GG_TA_SLACK;
+    if (gg_rounded_has(s, GG_TA_P_PAIR)) {
+        slack = l >= 8 ? (ilogb(l) - 2) * GG_TA_LN_2 : 0;
+        slack = slack < GG_TA_SLACK ? slack : GG_TA_SLACK;
+    }
     if (top != top) return top;
-    return top > (lazy ? m + GG_TA_SLACK : m) ? top : m;
+    return top > m + slack ? top : m;
 }
 
 /* Forward by tiles: logits into p, o, and the maximum and 1 / l that are left. */
@@ -251,13 +256,14 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
 {
     int64_t row = t->slice / s->H;
     double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D), l = 0;
+    bool apart = gg_rounded_has(s, GG_TA_P_PAIR);
     *m = -INFINITY;
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->o[d] = 0;
     for (int64_t j0 = 0; j0 < s->N; j0 += GG_TA_ROUNDED_TILE) {
         int64_t j1 = j0 + GG_TA_ROUNDED_TILE < s->N ? j0 + GG_TA_ROUNDED_TILE : s->N;
         double top = gg_rounded_logits(s, t, q, factor, j0, j1, D);
-        double next = gg_rounded_next_max(s, *m, top), lane[4] = {0, 0, 0, 0};
+        double next = gg_rounded_next_max(s, *m, top, l), lane[4] = {0, 0, 0, 0};
         if (next == -INFINITY) continue; /* no key so far */
         double shrink = *m == next || l == 0 ? 1 : gg_rounded_exp(s, *m, next);
         if (shrink != 1) {
@@ -273,8 +279,10 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
             double *sum = &lane[j / 2 % 4]; /* as lanes of a warp share a row */
             *sum = gg_rounded_f32(s, *sum + summed);
             if (w != 0) gg_rounded_add(t->o, w, s->v + (t->slice * s->N + j) * D, D);
-            if (gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
+            if (!apart && gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
         }
+        GG_TA_UNROLL
+        for (int64_t d = 0; apart && d < D; d++) t->o[d] = gg_rounded_f32(s, t->o[d]);
         double sum = gg_rounded_f32(s, lane[0] + lane[1]);
         sum = gg_rounded_f32(s, sum + gg_rounded_f32(s, lane[2] + lane[3]));
         l = gg_rounded_f32(s, l * shrink + sum);
@@ -349,17 +357,20 @@ gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t, doubl
 {
     int64_t row = t->slice / s->H;
     double delta = 0;
+    bool apart = gg_rounded_has(s, GG_TA_P_PAIR);
     const uint16_t *from = s->dout + (t->slice * s->N + t->i) * D;
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) {
         dout[d] = gg_bf16_value(from[d]);
         double o = gg_rounded_at(s, GG_TA_DELTA, GG_TA_DELTA_PAIR, t->o[d]);
-        delta = gg_rounded_f32(s, delta + dout[d] * o);
+        delta += dout[d] * o;
+        if (!apart) delta = gg_rounded_f32(s, delta);
     }
+    if (apart) delta = gg_rounded_f32(s, delta);
     for (int64_t j = 0; j < s->N; j++) {
         bool counts = inverse != 0 && gg_rounded_valid(s, row, j);
         t->ds[j * t->stride] =
-            counts ? gg_rounded_dot(s, dout, s->v + (t->slice * s->N + j) * D, D) : 0;
+            counts ? gg_rounded_dot(s, dout, s->v + (t->slice * s->N + j) * D, D, apart) : 0;
     }
     if (!gg_rounded_has(s, GG_TA_P_WHOLE)) return delta;
     return gg_rounded_row_sum(s, t->p, t->ds, t->stride);
