@@ -118,7 +118,7 @@ static inline GG_BOTH bool gg_rounded_step_ends(int64_t n, int64_t N)
     return n % GG_TA_STEP == GG_TA_STEP - 1 || n == N - 1;
 }
 
-/* sum of a[d] b[d]; b is BF16. Cut after each step, or with `once` rounded to nearest at the end. */
+/* sum of a[d] b[d]; b is BF16. Cut after each step, or with `once` rounded at the end alone. */
 static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const double *a,
                                             const uint16_t *b, int64_t D, bool once)
 {

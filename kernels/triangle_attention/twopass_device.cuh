@@ -155,6 +155,34 @@ __device__ __forceinline__ void set_ones(uint32_t start)
     }
 }
 
+/* Ones that add up a query's pieces in a step, as the A operand of both products: at the eight k of
+ * the lower half for those of its scores, at those of the upper half for those of dP. So the row
+ * values are B with zeros behind for the former, and zeros before them for the latter: ROW_VALUES
+ * of them lie on either side. A register operand costs no shared memory, and one load brings it
+ * whole: of values that it knows to be alike ptxas makes a copy for each product. */
+enum { ONES_OPERAND_BYTES = 32 * 16 };
+
+__device__ __forceinline__ void set_ones_operand(uint32_t start)
+{
+    if (threadIdx.x >= 32)
+        return;
+    const uint32_t k = 2 * (threadIdx.x & 3), one = 0x3f80u;
+    const uint32_t of_scores = (k < GG_TA_SHIFT_PIECES ? one : 0u)
+                               | (k + 1 < GG_TA_SHIFT_PIECES ? one << 16 : 0u);
+    asm volatile("st.shared.v4.b32 [%0], {%1, %1, %2, %2};"
+                 :
+                 : "r"(start + 16 * threadIdx.x), "r"(of_scores),
+                   "r"(of_scores ^ (one | one << 16))
+                 : "memory");
+}
+
+__device__ __forceinline__ void load_ones_operand(uint32_t (&a)[4], uint32_t start)
+{
+    asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(start + 16 * lane_now()));
+}
+
 /* 16 columns, an A operand of four registers, from eight accumulators: the high part is
  * rounded to BF16 (2^-9 of x), the low part is what that lost, rounded too: 2^-18 left. */
 template <bool PAIRS>

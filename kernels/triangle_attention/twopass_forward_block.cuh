@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The forward kernel of `twopass` and `split`: 64 queries of one row, what a thread holds of them and
+ * what becomes of their scores (twopass_forward.cu). */
+#ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_BLOCK_CUH
+#define KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_BLOCK_CUH
+
+#include "kernels/triangle_attention/twopass_forward_copy.cuh"
+
+namespace {
+
+/* Products of a tile that are added to a block: row sums, and with pairs a part of o. */
+template <int W, bool PAIRS>
+struct Products {
+    float sum[4], o[PAIRS ? W / 2 : 1];
+};
+
+/* 64 queries of one row. at: the shared address of this thread's row sums, where W = 32 with pairs
+ * has no registers for m and l. With pairs each of four threads has the l of a step of 16 keys. */
+template <int W, bool PAIRS, bool MASKED>
+struct Block {
+    static constexpr bool ROWS_OUT_THERE = PAIRS && W == 32;
+    float s[32], o[W / 2];
+    float rows[ROWS_OUT_THERE ? 1 : 4]; /* m, then l, of rows g, g + 8 */
+    /* With pairs: m and its limit of when l was last asked for. l only grows until m moves, so the
+     * true threshold is no smaller. A masked one with W = 32 has no place for it. */
+    static constexpr bool THRESHOLDS = PAIRS && !(ROWS_OUT_THERE && MASKED);
+    float thresholds[THRESHOLDS && !ROWS_OUT_THERE ? 2 : 1];
+    uint32_t high[16], low[PAIRS ? 16 : 1];
+
+    __device__ __forceinline__ void clear(uint32_t at)
+    {
+#pragma unroll
+        for (int i = 0; i < W / 2; i++)
+            o[i] = 0.0f;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            set_l(half, at, 0.0f);
+            set_m(half, at, GG_TA_TWOPASS_BOTTOM);
+            set_threshold(half, at, GG_TA_TWOPASS_BOTTOM);
+        }
+        if (ROWS_OUT_THERE)
+            __syncwarp();
+    }
+
+    __device__ __forceinline__ float m(int half, uint32_t at) const
+    {
+        if constexpr (ROWS_OUT_THERE)
+            return __uint_as_float(load_shared_word(maxima<W>(at) + 4 * half));
+        else
+            return rows[half];
+    }
+
+    /* One of four threads writes: a __syncwarp() before it, and one behind. */
+    __device__ __forceinline__ void set_m(int half, uint32_t at, float x)
+    {
+        if constexpr (!ROWS_OUT_THERE)
+            rows[half] = x;
+        else if (lane_in_four() == 0)
+            store_shared(maxima<W>(at) + 4 * half, x);
+    }
+
+    __device__ __forceinline__ float l(int half, uint32_t at) const
+    {
+        if constexpr (ROWS_OUT_THERE)
+            return __uint_as_float(load_shared_word(at + 4 * half));
+        else
+            return rows[2 + half];
+    }
+
+    __device__ __forceinline__ void set_l(int half, uint32_t at, float x)
+    {
+        if constexpr (ROWS_OUT_THERE)
+            store_shared(at + 4 * half, x);
+        else
+            rows[2 + half] = x;
+    }
+
+    static __device__ __forceinline__ uint32_t threshold_at(int half, uint32_t at)
+    {
+        typedef Plan<W> P;
+        return maxima<W>(at) - P::MAXIMA + P::THRESHOLDS + 4 * half;
+    }
+
+    /* What a score must exceed for m to move; perhaps more than that. */
+    __device__ __forceinline__ float threshold(int half, const Forward &a, uint32_t at) const
+    {
+        if constexpr (!PAIRS)
+            return m(half, at) + a.growth;
+        else if constexpr (!THRESHOLDS)
+            return m(half, at);
+        else if constexpr (ROWS_OUT_THERE)
+            return __uint_as_float(load_shared_word(threshold_at(half, at)));
+        else
+            return thresholds[half];
+    }
+
+    /* As set_m(). */
+    __device__ __forceinline__ void set_threshold(int half, uint32_t at, float x)
+    {
+        if constexpr (!THRESHOLDS)
+            return;
+        else if constexpr (!ROWS_OUT_THERE)
+            thresholds[half] = x;
+        else if (lane_in_four() == 0)
+            store_shared(threshold_at(half, at), x);
+    }
+
+    /* The scores start from the bias. */
+    __device__ __forceinline__ void take_bias(uint32_t bias)
+    {
+        load_accumulators(s, bias);
+    }
+
+    __device__ __forceinline__ void multiply_keys(uint32_t q, uint32_t k)
+    {
+#pragma unroll
+        for (int x = 0; x < W / 16; x++)
+            wgmma_shared(s, tile_descriptor<W>(q + 2 * x), tile_descriptor<W>(k + 2 * x), 1);
+    }
+
+    __device__ __forceinline__ void multiply_values(uint32_t v, uint32_t ones,
+                                                    Products<W, PAIRS> &y)
+    {
+        if constexpr (PAIRS) {
+            multiply_rows_apart<W, 4>(y.o, high, low, v);
+            add_columns_apart<4>(y.sum, high, low, ones);
+        } else {
+            multiply_rows<W, PAIRS, 4>(o, high, low, v, 1);
+            add_columns<W, 4>(y.sum, high, ones);
+        }
+    }
+
+    /* After wgmma_wait(). */
+    __device__ __forceinline__ void add_products(Products<W, PAIRS> &y, uint32_t at)
+    {
+        if constexpr (PAIRS) {
+            settled(y.o);
+#pragma unroll
+            for (int i = 0; i < W / 2; i++)
+                o[i] += y.o[i];
+        } else {
+            settled(o);
+        }
+        settled(y.sum);
+        set_l(0, at, l(0, at) + y.sum[0]);
+        set_l(1, at, l(1, at) + y.sum[2]);
+    }
+
+    /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. top:
+     * the largest scores of this thread. */
+    __device__ __forceinline__ void raise(float top0, float top1, const Forward &a, uint32_t at)
+    {
+        if constexpr (PAIRS) { /* one after the other: few registers are left */
+            raise_row<0>(top0, a, at);
+            raise_row<1>(top1, a, at);
+        } else {
+#pragma unroll
+            for (int lane = 1; lane <= 2; lane *= 2) {
+                top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
+                top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
+            }
+            const float m0 = m(0, at), m1 = m(1, at);
+            const bool up0 = top0 > m0 + a.growth, up1 = top1 > m1 + a.growth;
+            const float f0 = up0 ? ex2(__fmaf_rn(m0, a.c1, -(top0 * a.c1))) : 1.0f;
+            const float f1 = up1 ? ex2(__fmaf_rn(m1, a.c1, -(top1 * a.c1))) : 1.0f;
+            set_m(0, at, up0 ? top0 : m0);
+            set_m(1, at, up1 ? top1 : m1);
+#pragma unroll
+            for (int i = 0; i < W / 2; i++)
+                o[i] *= i & 2 ? f1 : f0;
+            set_l(0, at, l(0, at) * f0);
+            set_l(1, at, l(1, at) * f1);
+        }
+    }
+
+    /* With pairs, by the limit of its row sum. */
+    template <int HALF>
+    __device__ __forceinline__ void raise_row(float top, const Forward &a, uint32_t at)
+    {
+        const int octaves = gg_ta_twopass_octaves(sum_of_four(l(HALF, at)));
+        const float limit = m(HALF, at) + gg_ta_twopass_limit(octaves, a.growth, a.rc1);
+        if (ROWS_OUT_THERE)
+            __syncwarp(); /* all have read what is written now */
+        set_threshold(HALF, at, limit);
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+        const bool up = top > limit;
+        if (ROWS_OUT_THERE)
+            __syncwarp();
+        if (!__any_sync(0xffffffffu, up))
+            return;
+        const float f = up ? ex2(__fmaf_rn(m(HALF, at), a.c1, -(top * a.c1))) : 1.0f;
+        if (ROWS_OUT_THERE)
+            __syncwarp();
+        if (up) {
+            set_threshold(HALF, at, top);
+            set_m(HALF, at, top);
+        }
+        if (ROWS_OUT_THERE)
+            __syncwarp();
+#pragma unroll
+        for (int i = 2 * HALF; i < W / 2; i += 4) {
+            o[i] *= f;
+            o[i + 1] *= f;
+        }
+        set_l(HALF, at, l(HALF, at) * f);
+    }
+
+    /* Scores to weights: the maxima, ex2, operands. */
+    __device__ __forceinline__ void soften(const Walk<MASKED> &walk, int t,
+                                           const Forward &a, uint32_t at)
+    {
+        if (MASKED && uniform<true>(walk.cut(t)))
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const uint32_t word = walk.mine(t, j);
+                if (word == ~0u)
+                    continue;
+                const uint32_t kept = word >> (2 * lane_in_four());
+#pragma unroll
+                for (int i = 0; i < 16; i++)
+                    if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1))
+                        s[16 * j + i] = -INFINITY;
+            }
+        float top0 = s[0], top1 = s[2];
+#pragma unroll
+        for (int n = 0; n < 8; n++) {
+            top0 = fmaxf(top0, fmaxf(s[4 * n], s[4 * n + 1]));
+            top1 = fmaxf(top1, fmaxf(s[4 * n + 2], s[4 * n + 3]));
+        }
+        /* A row's largest score exceeds m by enough where that of one of its four threads does:
+         * so mostly nobody needs to know the largest. */
+        if (__any_sync(0xffffffffu,
+                       top0 > threshold(0, a, at) || top1 > threshold(1, a, at)))
+            raise(top0, top1, a, at);
+        const float nm0 = -(m(0, at) * a.c1), nm1 = -(m(1, at) * a.c1);
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            float *x = s + 8 * k;
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                x[i] = ex2(__fmaf_rn(x[i], a.c1, i & 2 ? nm1 : nm0));
+            to_operand<PAIRS>(x, high + 4 * k, PAIRS ? low + 4 * k : low);
+        }
+    }
+
+    /* Eight rows of o, of which `count` are inside N; first: index in [B,R,H,N] of the first. x,
+     * y are neighbouring columns 8n + 2c, + 1 of a row. */
+    __device__ __forceinline__ void store_rows(const Forward &a, size_t first, int count, int half,
+                                               float sum, float top, uint32_t buffer)
+    {
+        const int lane = (int)lane_now(), row = lane >> 2;
+        if (PAIRS)
+            sum = sum_of_four(sum);
+        const bool empty = sum == 0.0f;
+        const float inv = empty ? 0.0f : __frcp_rn(sum);
+        uint32_t rounded[W / 8];
+        if ((lane & 3) == 0 && row < count) {
+            a.m[first + row] = empty ? 0.0f : top;
+            a.inv[first + row] = inv;
+        }
+#pragma unroll
+        for (int n = 0; n < W / 8; n++) {
+            float &x = o[4 * n + 2 * half], &y = o[4 * n + 2 * half + 1];
+            x *= inv;
+            y *= inv;
+            rounded[n] = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
+        }
+        if (a.o)
+            put_rows(a, a.o, first, count, rounded, buffer);
+        if (a.error) { /* what that lost, itself rounded: 2^-18 of o is left */
+#pragma unroll
+            for (int n = 0; n < W / 8; n++)
+                rounded[n] = pack_bf16(o[4 * n + 2 * half] - low_bf16(rounded[n]),
+                                       o[4 * n + 2 * half + 1] - high_bf16(rounded[n]));
+            put_rows(a, a.error, first, count, rounded, buffer);
+        }
+        if (a.wide && row < count) {
+            float2 *to = reinterpret_cast<float2 *>(a.wide + (first + row) * a.D + 2 * (lane & 3));
+#pragma unroll
+            for (int n = 0; n < W / 8; n++)
+                if (8 * n < a.D)
+                    to[4 * n] = make_float2(o[4 * n + 2 * half], o[4 * n + 2 * half + 1]);
+        }
+    }
+
+    static __device__ __forceinline__ void put_rows(const Forward &a, uint16_t *to, size_t first,
+                                                    int count, const uint32_t (&x)[W / 8],
+                                                    uint32_t buffer)
+    {
+        if constexpr (W == 64) { /* no shared memory is left for a buffer */
+            const int lane = (int)lane_now(), row = lane >> 2;
+#pragma unroll
+            for (int n = 0; n < W / 8; n++)
+                if (row < count && 8 * n < a.D)
+                    *reinterpret_cast<uint32_t *>(to + (first + row) * a.D + 8 * n
+                                                  + 2 * (lane & 3)) = x[n];
+            return;
+        }
+        const RowPiece<W> lane;
+        __syncwarp(); /* the rows before have been read */
+        lay_rows<W>(buffer, x);
+        __syncwarp();
+        if (lane.inside(count, a.D))
+            *reinterpret_cast<uint4 *>(to + (first + lane.row) * a.D + 8 * lane.piece) =
+                lane.take(buffer);
+    }
+
+    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. l: of
+     * rows g, g + 8, read before any results went into the buffer. */
+    __device__ __forceinline__ void store(const Forward &a, size_t first, int count, float2 l,
+                                          uint32_t at, uint32_t buffer)
+    {
+        const int row = 16 * (int)(threadIdx.x >> 5 & 3);
+        store_rows(a, first + row, count - row, 0, l.x, m(0, at), buffer);
+        store_rows(a, first + row + 8, count - row - 8, 1, l.y, m(1, at), buffer);
+    }
+};
+
+} // namespace
+
+#endif
