@@ -45,8 +45,9 @@ typedef enum gg_repeat { GG_REPEAT_NOT_GUARANTEED = 0, GG_REPEAT_RUN_TO_RUN } gg
 
 /* The kernel's own limits for one output; the harness fails what exceeds them.
  * INFINITY means: stated to be unlimited. NAN, no limits at all, or INFINITY for all that
- * are judged: not stated, so that check is "not verified". Loosening one needs a reason
- * (limits_note). */
+ * are judged: not stated, so that check is "not verified". So it is where all that are judged
+ * are beyond what an 8-bit float needs: a gauge above 32, rmse above 32 (FP32: 32 x 128) where
+ * zeros would pass too. Loosening one needs a reason (limits_note). */
 typedef struct gg_limits {
     double rmse_over_floor; /* BF16: RMSE / RMSE of the truth rounded to BF16 */
     double gauge_p99;       /* 99th percentile of |error| / (allowance + half an ulp) */

@@ -26,12 +26,13 @@
  *
  * accumulation. Matrix products: 16 terms and the sum so far are added exactly, then cut
  * toward zero to 24 bits, in ascending order (what a Hopper tensor core cuts off single
- * terms is left out). With p_pair sums for o are rounded to nearest, tile by tile, and so is
- * dP, once: such a kernel puts back what cutting takes off on average. Scores, exponentials,
- * 1 / l, delta, differences and the sum over rows: one rounding to nearest after each
- * operation (delta with p_pair: once), rows in ascending order. The scores' logits are
- * rounded in units of log 2, except with p_lazy and p_pair. The error of a hardware
- * exponential beyond that rounding, subnormals and overflow are left out.
+ * terms is left out). With p_pair sums for o are rounded to nearest, tile by tile, and dP
+ * starts from -delta and is, step by step: such a kernel puts back what cutting takes off
+ * on average. Scores, exponentials, 1 / l, delta, differences and the sum over rows: one
+ * rounding to nearest after each operation (delta with p_pair: once), rows in ascending
+ * order. The scores' logits are rounded in units of log 2, except with p_lazy and p_pair.
+ * The error of a hardware exponential beyond that rounding, subnormals and overflow are
+ * left out.
  *
  * Host and GPU give the same bits: one set of formulas (triangle_attention_rounded_core.h)
  * and one order. */

@@ -118,17 +118,18 @@ static inline GG_BOTH bool gg_rounded_step_ends(int64_t n, int64_t N)
     return n % GG_TA_STEP == GG_TA_STEP - 1 || n == N - 1;
 }
 
-/* sum of a[d] b[d]; b is BF16. Cut after each step, or with `once` rounded at the end alone. */
-static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, const double *a,
-                                            const uint16_t *b, int64_t D, bool once)
+/* sum + sum of a[d] b[d]; b is BF16. After each step cut, or `nearest`. */
+static inline GG_BOTH double gg_rounded_dot(const gg_rounded_scheme *s, double sum,
+                                            const double *a, const uint16_t *b, int64_t D,
+                                            bool nearest)
 {
-    double sum = 0;
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) {
         sum += a[d] * gg_bf16_value(b[d]);
-        if (!once && gg_rounded_step_ends(d, D)) sum = gg_rounded_cut(s, sum);
+        if (!gg_rounded_step_ends(d, D)) continue;
+        sum = nearest ? gg_rounded_f32(s, sum) : gg_rounded_cut(s, sum);
     }
-    return once ? gg_rounded_f32(s, sum) : sum;
+    return sum;
 }
 
 /* sum[d] += a b[d]: one term of a matrix product; b is BF16. */
@@ -227,7 +228,8 @@ gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
         double x = -INFINITY;
         if (gg_rounded_valid(s, row, j))
             x = gg_rounded_logit(
-                s, gg_rounded_dot(s, q, s->k + (t->slice * s->N + j) * D, D, false), factor,
+                s, gg_rounded_dot(s, 0, q, s->k + (t->slice * s->N + j) * D, D, false),
+                factor,
                 bias_at + j);
         t->p[j * t->stride] = x;
         top = x > top || x != x ? x : top;
@@ -350,7 +352,7 @@ static inline GG_BOTH void gg_rounded_whole(const gg_rounded_scheme *s,
     }
 }
 
-/* dP into ds, and delta. */
+/* dP into ds (with p_pair less delta), and delta. */
 static inline GG_BOTH double
 gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t, double *dout,
                     double inverse, int64_t D)
@@ -370,7 +372,9 @@ gg_rounded_upstream(const gg_rounded_scheme *s, const gg_rounded_query *t, doubl
     for (int64_t j = 0; j < s->N; j++) {
         bool counts = inverse != 0 && gg_rounded_valid(s, row, j);
         t->ds[j * t->stride] =
-            counts ? gg_rounded_dot(s, dout, s->v + (t->slice * s->N + j) * D, D, apart) : 0;
+            counts ? gg_rounded_dot(s, apart ? -delta : 0, dout,
+                                    s->v + (t->slice * s->N + j) * D, D, apart)
+                   : 0;
     }
     if (!gg_rounded_has(s, GG_TA_P_WHOLE)) return delta;
     return gg_rounded_row_sum(s, t->p, t->ds, t->stride);
@@ -398,13 +402,15 @@ static inline GG_BOTH void gg_rounded_run_backward(const gg_rounded_scheme *s,
 {
     double dout[GG_TA_ROUNDED_HEAD];
     double delta = gg_rounded_upstream(s, t, dout, inverse, D);
+    bool apart = gg_rounded_has(s, GG_TA_P_PAIR);
     int64_t row = t->slice / s->H;
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->dq[d] = 0;
     for (int64_t j = 0; j < s->N; j++) {
         double p = t->p[j * t->stride], *ds = &t->ds[j * t->stride];
         bool counts = inverse != 0 && gg_rounded_valid(s, row, j);
-        *ds = counts ? gg_rounded_f32(s, p * gg_rounded_f32(s, *ds - delta)) : 0;
+        double beyond = apart ? *ds : gg_rounded_f32(s, *ds - delta);
+        *ds = counts ? gg_rounded_f32(s, p * beyond) : 0;
         double left = gg_rounded_at(s, GG_TA_DS, GG_TA_DS_PAIR, *ds);
         if (counts) gg_rounded_add(t->dq, left, s->k + (t->slice * s->N + j) * D, D);
         if (gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->dq, D);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The forward kernel of `twopass` and `split`: 64 queries of one row, what a thread holds of them and
- * what becomes of their scores (twopass_forward.cu). */
+ * The forward kernel of `twopass` and `split` (twopass_forward.cu): 64 queries of one row, what
+ * a thread holds of them, and what becomes of their scores. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_BLOCK_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_BLOCK_CUH
 

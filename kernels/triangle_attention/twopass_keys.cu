@@ -16,7 +16,8 @@
  * 16 (32 with pairs), ones 4: at most 112, because scores become operands piece by piece. The bias
  * that scores start from is loaded into them under the products of the step before.
  * Shared memory: three or four stages of q and dout of two rows (64 x W each), the bias of 128
- * keys x 64 queries and row values between zeros, 53 KB a stage at W = 32; k and v of a piece of work, copied
+ * keys x 64 queries and row values between zeros, 53 KB a stage at W = 32; k and v of a piece of
+ * work, copied
  * while the one before is under way, 32 KB; and 32 KB for results on their way out.
  * W = 64: one row, two warpgroups, 240 registers: k and v 32, dk and dv 64, S and dP 32,
  * operands 16 (32 with pairs); stages of 49 KB. */
@@ -48,7 +49,10 @@ struct Plan {
     /* Row values of each row between zeros of the same size (set_ones_operand()). */
     static constexpr int COPIED = VALUES + ROWS * ROW_VALUES;
     static constexpr int STAGE = VALUES + (2 * ROWS + 1) * ROW_VALUES;
-    static __host__ __device__ constexpr int values_of(int row) { return (2 * row + 1) * ROW_VALUES; }
+    static __host__ __device__ constexpr int values_of(int row)
+    {
+        return (2 * row + 1) * ROW_VALUES;
+    }
     static constexpr int OPERANDS = STAGES * STAGE;
     static constexpr int ONES = OPERANDS + 2 * GROUPS * TILE;
     static constexpr int OUT = ONES + ONES_OPERAND_BYTES; /* four buffers a warp */

@@ -175,14 +175,19 @@ Test(twopass_row, delta_allows_for_the_mean_of_truncation)
     cr_assert(fabs(allowing) < 0.3 * plain, "%g of %g", allowing, plain);
 }
 
+static float limit_of(float l, float growth, float rc1)
+{
+    return gg_ta_twopass_limit(gg_ta_twopass_octaves(l), growth, rc1);
+}
+
 Test(twopass_row, a_maximum_moves_for_a_weight_that_counts)
 {
     const float growth = 31, octave = 4; /* of log 2, in units of scores */
     const float inside[][2] = {{0, 0}, {1, 0}, {7.99f, 0}, {8, 4}, {15.9f, 4}, {16, 8}, {512, 28}};
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
-        cr_assert_eq(gg_ta_twopass_limit(gg_ta_twopass_octaves(inside[i][0]), growth, octave), inside[i][1], "%g",
+        cr_assert_eq(limit_of(inside[i][0], growth, octave), inside[i][1], "%g",
                      (double)inside[i][0]);
     const float beyond[] = {1024, 1e30f, INFINITY, NAN, -NAN};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
-        cr_assert_eq(gg_ta_twopass_limit(gg_ta_twopass_octaves(beyond[i]), growth, octave), growth);
+        cr_assert_eq(limit_of(beyond[i], growth, octave), growth);
 }

@@ -36,7 +36,9 @@ static void raise_maximum(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, on
 {
     const gg_ta_call *c = &twin->call;
     float m = state->m[i], growth = GG_TA_TWOPASS_GROWTH * c->root;
-    float by = twin->pairs ? gg_ta_twopass_limit(gg_ta_twopass_octaves(row_sum(state, i)), growth, c->rc1) : growth;
+    float by = growth;
+    if (twin->pairs)
+        by = gg_ta_twopass_limit(gg_ta_twopass_octaves(row_sum(state, i)), growth, c->rc1);
     if (!(top > m + by)) return;
     float f = gg_ex2(fmaf(m, c->c1, -(top * c->c1)));
     state->m[i] = top;
