@@ -30,10 +30,10 @@ template <int W>
 struct Place {
     typedef Plan<W> P;
     Ring<P::STAGES> ring;
-    int count;                  /* pieces of work done, from which the rest follows */
+    int count;            /* pieces of work done, from which the rest follows */
     uint32_t start, bias; /* shared addresses; of the first stage, for this thread */
     uint32_t keys;        /* start word of k of the first stage */
-    int row;                    /* of P::ROWS */
+    int row;              /* of P::ROWS */
 
     /* Where this thread has the row sums of q[0]; of q[1] 8 on. W = 32: in its warp's buffer for
      * results. */
