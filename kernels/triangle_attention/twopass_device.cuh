@@ -88,18 +88,18 @@ __device__ __forceinline__ uint32_t load_shared_word(uint32_t address)
     return x;
 }
 
-/* The same for a word that all threads of the warp read: so that the compiler knows. What it
- * takes for different from thread to thread costs descriptors in ordinary registers. */
-__device__ __forceinline__ uint32_t load_shared_uniform(uint32_t address)
-{
-    return __shfl_sync(0xffffffffu, load_shared_word(address), 0);
-}
-
 /* x, the same in all threads of the warp, known as that and kept: what follows from shared
  * addresses alone would be formed again in front of each product. */
 __device__ __forceinline__ uint32_t kept_uniform(uint32_t x)
 {
     return __shfl_sync(0xffffffffu, x, 0);
+}
+
+/* A word of shared memory that all threads of the warp read: so that the compiler knows. What it
+ * takes for different from thread to thread costs descriptors in ordinary registers. */
+__device__ __forceinline__ uint32_t load_shared_uniform(uint32_t address)
+{
+    return kept_uniform(load_shared_word(address));
 }
 
 /* A condition that is the same in all threads of the warp, made known by a vote: unlike one on a
