@@ -64,7 +64,7 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
     t.ranges = gg_ta_twopass_ranges(u.N, u.D);
     t.keys = t.ranges * 2 * t.half / GG_TA_TILE;
     t.chunk_rows = gg_ta_twopass_chunk_rows(u.B, u.R, u.H, u.N, u.D);
-    t.chunks = gg_ta_twopass_chunk_count(u.B, u.R, u.H, u.N, u.D);
+    t.chunks = (u.R + t.chunk_rows - 1) / t.chunk_rows;
     return t;
 }
 

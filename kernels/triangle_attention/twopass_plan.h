@@ -14,7 +14,7 @@ enum {
     GG_TA_TWOPASS_MAX_KEYS = 3072, /* largest N: eight ranges, a cluster of CTAs */
     GG_TA_TWOPASS_RANGES = 8,    /* the most ranges: CTAs of a cluster, as any device has */
     GG_TA_TWOPASS_CHUNKS = 16,   /* the most row chunks of a dbias element */
-    GG_TA_TWOPASS_CTAS = 132     /* CTAs that the choice of chunks takes for one wave */
+    GG_TA_TWOPASS_CTAS = 132     /* CTAs that the choice of chunks takes to run at a time */
 };
 
 /* Bits of gg_call.features of `split`, beside bit 0, compensation. */
@@ -129,22 +129,45 @@ static inline int gg_ta_twopass_ranges(int N, int D)
     return (N + range - 1) / range;
 }
 
-/* Rows of one chunk: of 1 to 16 chunks the number that ends first when waves of 132 CTAs
- * go through them, each CTA paying four rows' time to start. */
+static inline int64_t gg_ta_twopass_over(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Rows of each of `chunks` long chunks before a short one that ends with them. A chunk is `work`
+ * clusters, `slots` run at a time, each pays four rows' time to start. The last wave of the
+ * long ones leaves places; in each of them so many short ones follow one another. The fewest rows
+ * with which these are over in time; 0: no place, or no row is left. */
+static inline int64_t gg_ta_twopass_long_rows(int R, int chunks, int64_t work, int64_t slots)
+{
+    int64_t places = (slots - chunks * work % slots) % slots;
+    if (chunks < 1 || places == 0) return 0;
+    int64_t turns = gg_ta_twopass_over(work, places);
+    int64_t rows = gg_ta_twopass_over(turns * (R + INT64_C(4)) - 4, chunks * turns + 1);
+    return chunks * rows < R ? rows : 0;
+}
+
+/* Rows of a chunk but the last, which has what is left: of equal chunks, and of long ones with a
+ * short one behind, 1 to 16 in all, those that cost least. The cost is the time until the last
+ * wave ends, and what writing and reading a slab takes: two rows' time of the chunk's clusters. */
 static inline int gg_ta_twopass_chunk_rows(int B, int R, int H, int N, int D)
 {
-    int64_t ctas = (int64_t)B * H * ((N + GG_TA_TILE - 1) / GG_TA_TILE);
-    int64_t least = INT64_MAX;
+    int64_t work = (int64_t)B * H * ((N + GG_TA_TILE - 1) / GG_TA_TILE);
+    int64_t slots = GG_TA_TWOPASS_CTAS / gg_ta_twopass_ranges(N, D), least = INT64_MAX;
     int best = R;
-    ctas *= gg_ta_twopass_ranges(N, D);
-    for (int chunks = 1; chunks <= GG_TA_TWOPASS_CHUNKS; chunks++) {
-        int64_t rows = (R + chunks - 1) / chunks, used = (R + rows - 1) / rows;
-        int64_t waves = (ctas * used + GG_TA_TWOPASS_CTAS - 1) / GG_TA_TWOPASS_CTAS;
-        if (waves * (rows + 4) < least) {
-            least = waves * (rows + 4);
-            best = (int)rows;
+    for (int chunks = 1; chunks <= GG_TA_TWOPASS_CHUNKS; chunks++)
+        for (int equal = 0; equal < 2; equal++) {
+            int64_t rows = equal ? gg_ta_twopass_over(R, chunks)
+                                 : gg_ta_twopass_long_rows(R, chunks - 1, work, slots);
+            if (rows == 0) continue;
+            int64_t used = gg_ta_twopass_over(R, rows);
+            int64_t waves = gg_ta_twopass_over((equal ? used : used - 1) * work, slots);
+            int64_t cost = slots * waves * (rows + 4) + 2 * work * used;
+            if (cost < least) {
+                least = cost;
+                best = (int)rows;
+            }
         }
-    }
     return best;
 }
 
