@@ -40,7 +40,7 @@ struct TwopassTiles {
     int tiles; /* of 64 queries or keys */
     int even;  /* the same, rounded up to an even number */
     int keys;  /* key tiles padded to whole ranges */
-    int half, ranges, chunk_rows, chunks;
+    int half, ranges;
 };
 
 /* Which of the two kernels asks, and what is switched on. */
@@ -63,8 +63,6 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
     t.half = gg_ta_twopass_half(u.N, u.D);
     t.ranges = gg_ta_twopass_ranges(u.N, u.D);
     t.keys = t.ranges * 2 * t.half / GG_TA_TILE;
-    t.chunk_rows = gg_ta_twopass_chunk_rows(u.B, u.R, u.H, u.N, u.D);
-    t.chunks = (u.R + t.chunk_rows - 1) / t.chunk_rows;
     return t;
 }
 

@@ -174,7 +174,7 @@ static inline int gg_ta_twopass_chunk_rows(int B, int R, int H, int N, int D)
 static inline int gg_ta_twopass_chunk_count(int B, int R, int H, int N, int D)
 {
     int rows = gg_ta_twopass_chunk_rows(B, R, H, N, D);
-    return (R + rows - 1) / rows;
+    return (int)gg_ta_twopass_over(R, rows);
 }
 
 #endif

@@ -486,7 +486,8 @@ cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &spa
     a.dbias = u.dbias;
     a.slab_elements = bias_planes_of(u) * t.tiles * 64 * t.keys * 64;
     a.N = u.N, a.rows = 64 * t.tiles, a.columns = 64 * t.keys;
-    a.chunks = t.chunks, a.pieces = (u.N + 3) / 4;
+    a.chunks = gg_ta_twopass_chunk_count(u.B, u.R, u.H, u.N, u.D);
+    a.pieces = (u.N + 3) / 4;
     a.count = bias_planes_of(u) * u.N * a.pieces;
     a.f32 = u.dbias_f32 != 0;
     return launch(sum_dbias_kernel, blocks_for(a.count), THREADS, 0, (cudaStream_t)u.stream,

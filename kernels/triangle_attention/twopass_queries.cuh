@@ -396,24 +396,25 @@ __global__ void __launch_bounds__(384, 1)
 }
 
 template <int W, int HALF, bool PAIRS>
-cudaError_t start(const gg_ta_call &u, const TwopassQueries &a, int chunks)
+cudaError_t start(const gg_ta_call &u, const TwopassQueries &a)
 {
     typedef Plan<W, HALF, PAIRS> P;
     const auto kernel = u.keys == GG_TA_KEYS_ALL
                             ? queries_kernel<W, HALF, PAIRS, false>
                             : queries_kernel<W, HALF, PAIRS, true>;
+    const unsigned chunks = (unsigned)gg_ta_twopass_over(a.R, a.chunk_rows);
     const dim3 grid((unsigned)((size_t)a.tiles * a.ranges * bias_planes_of(u)), chunks);
     const Launch how = {grid, P::THREADS, P::SHARED, (cudaStream_t)u.stream, a.ranges, true};
     return launch(kernel, how, a);
 }
 
 template <int W, bool PAIRS>
-cudaError_t by_half(const gg_ta_call &u, const TwopassQueries &a, const TwopassTiles &t)
+cudaError_t by_half(const gg_ta_call &u, const TwopassQueries &a, int half)
 {
-    switch (t.half) {
-    case 192: return start<W, 192, PAIRS>(u, a, t.chunks);
-    case 160: return start<W, 160, PAIRS>(u, a, t.chunks);
-    default: return start<W, 128, PAIRS>(u, a, t.chunks);
+    switch (half) {
+    case 192: return start<W, 192, PAIRS>(u, a);
+    case 160: return start<W, 160, PAIRS>(u, a);
+    default: return start<W, 128, PAIRS>(u, a);
     }
 }
 
@@ -433,7 +434,7 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.slab_elements = bias_planes_of(u) * t.tiles * 64 * t.keys * 64;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys, a.ranges = t.ranges;
-    a.chunk_rows = t.chunk_rows;
+    a.chunk_rows = gg_ta_twopass_chunk_rows(u.B, u.R, u.H, u.N, u.D);
     a.sc = u.sc, a.c1 = u.c1;
     a.beside = u.dk || u.dv;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W));
@@ -445,8 +446,8 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
         GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W));
     }
     if (W == 64) /* as gg_ta_twopass_half() has it */
-        return start<64, 192, PAIRS>(u, a, t.chunks);
-    return W == 16 ? by_half<16, PAIRS>(u, a, t) : by_half<32, PAIRS>(u, a, t);
+        return start<64, 192, PAIRS>(u, a);
+    return W == 16 ? by_half<16, PAIRS>(u, a, t.half) : by_half<32, PAIRS>(u, a, t.half);
 }
 
 } // namespace
