@@ -25,7 +25,8 @@ const gg_feature gg_ta_features[] = {
 
 const gg_rounding gg_ta_naive_roundings[] = {{"p_whole", NULL, 0}, PRODUCTS, REST};
 const gg_rounding gg_ta_roundings[] = {{"p", NULL, 0}, PRODUCTS, DELTA, REST};
-const gg_rounding gg_ta_twopass_roundings[] = {{"p_lazy", NULL, 0}, PRODUCTS, DELTA, REST};
+const gg_rounding gg_ta_twopass_roundings[] = {
+    {"p_lazy", NULL, 0}, PRODUCTS, {"delta", "compensation", 0}, REST};
 const gg_rounding gg_ta_split_roundings[] = {
     {"p_lazy", "pairs_forward", 0}, {"p_pair", "pairs_forward", 1},
     {"p_dv", "pairs_backward", 0},  {"p_dv_pair", "pairs_backward", 1},

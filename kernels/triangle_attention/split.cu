@@ -5,11 +5,6 @@
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/twopass.cuh"
 
-static size_t saved_bytes(const gg_call *call)
-{
-    return gg_ta_twopass_saved_bytes(call, true);
-}
-
 static int forward(const gg_call *call)
 {
     return gg_ta_twopass_run_forward(call, {true, (call->features & GG_TA_SPLIT_FORWARD) != 0});
@@ -34,7 +29,7 @@ extern "C" const gg_kernel gg_ta_split_cuda = {
     gg_ta_split_limits,
     GG_TA_LIMITS_NOTE,
     gg_ta_twopass_supports,
-    saved_bytes,
+    gg_ta_twopass_saved_bytes,
     gg_ta_twopass_workspace,
     forward,
     backward,

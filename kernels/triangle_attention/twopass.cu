@@ -5,11 +5,6 @@
 #include "kernels/triangle_attention/limits.h"
 #include "kernels/triangle_attention/twopass.cuh"
 
-static size_t saved_bytes(const gg_call *call)
-{
-    return gg_ta_twopass_saved_bytes(call, false);
-}
-
 static int forward(const gg_call *call)
 {
     return gg_ta_twopass_run_forward(call, {false, false});
@@ -30,11 +25,11 @@ extern "C" const gg_kernel gg_ta_twopass_cuda = {
     GG_REPEAT_RUN_TO_RUN,
     gg_ta_inputs,
     gg_ta_outputs,
-    gg_ta_features,
+    gg_ta_twopass_features,
     gg_ta_twopass_limits,
     GG_TA_LIMITS_NOTE,
     gg_ta_twopass_supports,
-    saved_bytes,
+    gg_ta_twopass_saved_bytes,
     gg_ta_twopass_workspace,
     forward,
     backward,

@@ -45,7 +45,7 @@ struct TwopassTiles {
 
 /* Which of the two kernels asks, and what is switched on. */
 struct TwopassKind {
-    bool wide;  /* split: forward saves o32 */
+    bool wide;  /* split: delta in binary64 */
     bool pairs; /* of the direction at hand */
 };
 
@@ -67,13 +67,15 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
 }
 
 /* twopass_prepare.cu. Forward: bias tiles and key words. Both directions: k and v without
- * invalid keys. Backward: row values before the tiles, with dq of rows that have no key, and the
- * ordered sum of dbias after. */
+ * invalid keys. Backward: the ordered sum of dbias behind the tile kernels. */
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space);
-cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space, bool behind);
-cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
-                               const TwopassSpace &space);
+cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space);
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space);
+
+/* twopass_rows.cu. Backward: row values before the tile kernels, with dq of rows that have no
+ * key. wide: delta in binary64. */
+cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
+                               const TwopassSpace &space, bool wide);
 
 #ifdef __CUDACC__
 /* The words of a row behind those of its tiles:
@@ -128,7 +130,7 @@ cudaError_t gg_ta_split_queries(const gg_ta_call &u, const TwopassSpace &space);
 /* Whole directions, and what both kernels decline. twopass_call.cu. */
 const char *gg_ta_twopass_supports(const gg_call *call);
 size_t gg_ta_twopass_workspace(const gg_call *call);
-size_t gg_ta_twopass_saved_bytes(const gg_call *call, bool wide);
+size_t gg_ta_twopass_saved_bytes(const gg_call *call);
 int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind);
 int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind);
 

@@ -48,21 +48,21 @@ size_t gg_ta_twopass_workspace(const gg_call *call)
     return lay_out_scratch(u, true, nullptr, space);
 }
 
-size_t gg_ta_twopass_saved_bytes(const gg_call *call, bool wide)
+size_t gg_ta_twopass_saved_bytes(const gg_call *call)
 {
     gg_ta_call u;
     TwopassSpace space;
     gg_ta_unpack(call, &u);
-    return plus(gg_ta_twopass_save(call, wide).bytes, lay_out_kept(u, nullptr, space));
+    return plus(gg_ta_twopass_save(call).bytes, lay_out_kept(u, nullptr, space));
 }
 
 /* The other saved tensors. */
-static gg_ta_twopass_saved results_of(const gg_call *call, const gg_ta_call &u, bool wide)
+static gg_ta_twopass_saved results_of(const gg_call *call, const gg_ta_call &u)
 {
     TwopassSpace space;
     gg_call behind = *call;
     behind.saved = static_cast<char *>(call->saved) + lay_out_kept(u, nullptr, space);
-    return gg_ta_twopass_save(&behind, wide);
+    return gg_ta_twopass_save(&behind);
 }
 
 /* All that the kernels of a direction use. */
@@ -93,7 +93,7 @@ const char *gg_ta_twopass_supports(const gg_call *call)
     if (times(times((size_t)u.H, (size_t)u.N), (size_t)u.D * 4) > UINT32_MAX)
         return "dq of one r would be beyond 4 GiB in FP32"; /* TwopassQueries.row_bytes */
     return refuse_size(u, plus(gg_ta_twopass_workspace(call),
-                               gg_ta_twopass_saved_bytes(call, true)));
+                               gg_ta_twopass_saved_bytes(call)));
 }
 
 int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind)
@@ -105,8 +105,8 @@ int gg_ta_twopass_run_forward(const gg_call *call, TwopassKind kind)
     GG_TRY_CUDA(check_alignment(u));
     const TwopassSpace space = space_of(call, u, false);
     GG_TRY_CUDA(gg_ta_twopass_prepare(u, space));
-    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space, true));
-    return gg_ta_twopass_forward(u, results_of(call, u, kind.wide), space, kind.pairs);
+    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
+    return gg_ta_twopass_forward(u, results_of(call, u), space, kind.pairs);
 }
 
 int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
@@ -117,8 +117,8 @@ int gg_ta_twopass_run_backward(const gg_call *call, TwopassKind kind)
         return cudaErrorInvalidValue;
     GG_TRY_CUDA(check_alignment(u));
     const TwopassSpace space = space_of(call, u, true);
-    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space, false));
-    GG_TRY_CUDA(gg_ta_twopass_rows(u, results_of(call, u, kind.wide), space));
+    GG_TRY_CUDA(gg_ta_twopass_sanitise(u, space));
+    GG_TRY_CUDA(gg_ta_twopass_rows(u, results_of(call, u), space, kind.wide));
     if (u.dk || u.dv)
         GG_TRY_CUDA(gg_ta_twopass_keys(u, space, kind.pairs));
     if (!u.dq && !u.dbias)

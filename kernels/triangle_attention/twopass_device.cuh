@@ -197,6 +197,22 @@ __device__ __forceinline__ void to_operand(const float *x, uint32_t *high, uint3
     }
 }
 
+/* gg_ta_beyond() of two outputs, of which `rounded` has the BF16 forms, and gg_ta_whole(). */
+__device__ __forceinline__ uint32_t beyond_pair(float x, float y, uint32_t rounded)
+{
+    const uint32_t nothing = GG_TA_NOTHING_BEYOND;
+    const uint32_t low = __float_as_uint(x) - (rounded << 16) + nothing;
+    const uint32_t high = __float_as_uint(y) - (rounded & 0xffff0000u) + nothing;
+    return __byte_perm(min(low, 0xffffu), min(high, 0xffffu), 0x5410);
+}
+
+__device__ __forceinline__ float2 whole_pair(uint32_t rounded, uint32_t beyond)
+{
+    const uint32_t nothing = GG_TA_NOTHING_BEYOND;
+    return make_float2(__uint_as_float(__byte_perm(beyond, rounded, 0x5410) - nothing),
+                       __uint_as_float(__byte_perm(beyond, rounded, 0x7632) - nothing));
+}
+
 /* acc = chain(acc; x, tile rows [k][W]) over 16 STEPS values of k, high then low in each
  * step; the first step starts from +0 unless keep. */
 template <int W, bool PAIRS, int STEPS>

@@ -223,7 +223,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.bias = static_cast<const char *>(space.bias);
     a.words = space.words;
     a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;
-    a.o = u.o, a.error = saved.e, a.wide = saved.o32;
+    a.o = u.o, a.beyond = saved.beyond;
     a.m = saved.m, a.inv = saved.inv;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys;

@@ -254,34 +254,21 @@ struct Block {
             sum = sum_of_four(sum);
         const bool empty = sum == 0.0f;
         const float inv = empty ? 0.0f : __frcp_rn(sum);
-        uint32_t rounded[W / 8];
+        uint32_t rounded[W / 8], beyond[W / 8];
         if ((lane & 3) == 0 && row < count) {
             a.m[first + row] = empty ? 0.0f : top;
             a.inv[first + row] = inv;
         }
 #pragma unroll
         for (int n = 0; n < W / 8; n++) {
-            float &x = o[4 * n + 2 * half], &y = o[4 * n + 2 * half + 1];
-            x *= inv;
-            y *= inv;
+            const float x = o[4 * n + 2 * half] * inv, y = o[4 * n + 2 * half + 1] * inv;
             rounded[n] = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
+            beyond[n] = beyond_pair(x, y, rounded[n]);
         }
         if (a.o)
             put_rows(a, a.o, first, count, rounded, buffer);
-        if (a.error) { /* what that lost, itself rounded: 2^-18 of o is left */
-#pragma unroll
-            for (int n = 0; n < W / 8; n++)
-                rounded[n] = pack_bf16(o[4 * n + 2 * half] - low_bf16(rounded[n]),
-                                       o[4 * n + 2 * half + 1] - high_bf16(rounded[n]));
-            put_rows(a, a.error, first, count, rounded, buffer);
-        }
-        if (a.wide && row < count) {
-            float2 *to = reinterpret_cast<float2 *>(a.wide + (first + row) * a.D + 2 * (lane & 3));
-#pragma unroll
-            for (int n = 0; n < W / 8; n++)
-                if (8 * n < a.D)
-                    to[4 * n] = make_float2(o[4 * n + 2 * half], o[4 * n + 2 * half + 1]);
-        }
+        if (a.beyond)
+            put_rows(a, a.beyond, first, count, beyond, buffer);
     }
 
     static __device__ __forceinline__ void put_rows(const Forward &a, uint16_t *to, size_t first,

@@ -14,8 +14,8 @@ struct Forward {
     const char *bias;                 /* bias tiles, rows are queries */
     const uint64_t *words;            /* [B R][word_stride] */
     const int *order;                 /* [B R], rows in order of work, or NULL */
-    uint16_t *o, *error;              /* bf16 [B,R,H,N,D] or NULL */
-    float *wide, *m, *inv;            /* o32 [B,R,H,N,D] or NULL; [B,R,H,N] */
+    uint16_t *o, *beyond;             /* [B,R,H,N,D] or NULL */
+    float *m, *inv;                   /* [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
     int blocks, row_groups, items;    /* of 128 queries; of P::ROWS rows; pieces of work */
     float c1, rc1, growth;            /* a logit to units of log 2, and back; GROWTH sqrt(D) */

@@ -20,39 +20,41 @@ enum {
 /* Bits of gg_call.features of `split`, beside bit 0, compensation. */
 enum { GG_TA_SPLIT_FORWARD = 2, GG_TA_SPLIT_BACKWARD = 4 };
 
-/* gg_kernel.features of `split`. */
+#define GG_TA_WHOLE_OUTPUT \
+    {"compensation", "delta uses o before its rounding, whose lower half forward saves", 1}
+
+/* gg_kernel.features. */
+static const gg_feature gg_ta_twopass_features[] = {GG_TA_WHOLE_OUTPUT, {NULL, NULL, 0}};
 static const gg_feature gg_ta_split_features[] = {
-    {"compensation", "delta uses o before its rounding, saved in FP32 by forward", 1},
+    GG_TA_WHOLE_OUTPUT,
     {"pairs_forward", "P enters the product with v as a BF16 pair", 1},
     {"pairs_backward", "P and dS enter the products of backward as BF16 pairs", 1},
     {NULL, NULL, 0},
 };
 
 /* What forward keeps for backward of its results, each part at a multiple of 256 bytes (on the
- * card behind what lay_out_kept() in twopass_call.cu has): m and inv; with compensation the output
- * beyond BF16, as e = bf16(o32 - o) (twopass) or as o32 itself (split: wide). */
+ * card behind what lay_out_kept() in twopass_call.cu has): m and inv; with compensation what the
+ * output has beyond BF16 (gg_ta_beyond()). */
 typedef struct gg_ta_twopass_saved {
-    float *m, *inv; /* [B,R,H,N] */
-    uint16_t *e;    /* bf16 [B,R,H,N,D] or NULL */
-    float *o32;     /* [B,R,H,N,D] or NULL */
+    float *m, *inv;   /* [B,R,H,N] */
+    uint16_t *beyond; /* [B,R,H,N,D] or NULL */
     size_t bytes;
 } gg_ta_twopass_saved;
 
-static inline gg_ta_twopass_saved gg_ta_twopass_save(const gg_call *call, int wide)
+static inline gg_ta_twopass_saved gg_ta_twopass_save(const gg_call *call)
 {
     const int64_t *extent = call->inputs[0]->shape;
     size_t rows = 1;
     for (int i = 0; i < 4; i++) rows *= (size_t)extent[i];
     size_t head = (rows * 4 + 255) / 256 * 256;
-    size_t tail = (rows * (size_t)extent[4] * (wide ? 4 : 2) + 255) / 256 * 256;
+    size_t tail = (rows * (size_t)extent[4] * 2 + 255) / 256 * 256;
     char *saved = (char *)call->saved;
-    gg_ta_twopass_saved y = {NULL, NULL, NULL, NULL, 2 * head};
+    gg_ta_twopass_saved y = {NULL, NULL, NULL, 2 * head};
     int more = (call->features & 1) != 0;
     if (saved) {
         y.m = (float *)(void *)saved;
         y.inv = (float *)(void *)(saved + head);
-        if (more && wide) y.o32 = (float *)(void *)(saved + 2 * head);
-        if (more && !wide) y.e = (uint16_t *)(void *)(saved + 2 * head);
+        if (more) y.beyond = (uint16_t *)(void *)(saved + 2 * head);
     }
     if (more) y.bytes += tail;
     return y;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is made before and after the tile kernels of `twopass` and `split`: bias tiles, key
- * words, k and v without invalid keys, row values with delta, and the ordered sum of dbias
- * slabs. Layouts: twopass.cuh; arithmetic: README.md. All of it is bound by
- * memory, so one thread handles whole 16-byte pieces where it can. */
+ * words, k and v without invalid keys, and the ordered sum of dbias slabs (row values:
+ * twopass_rows.cu). Layouts: twopass.cuh; arithmetic: README.md. All of it is bound by memory, so
+ * one thread handles whole 16-byte pieces where it can. */
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
-#include "kernels/triangle_attention/twopass_row.h"
 
 namespace {
 
-enum { THREADS = 256 };
+enum { THREADS = 256, BIAS_THREADS = 512 };
 
 static inline size_t blocks_for(size_t threads)
 {
@@ -64,7 +63,7 @@ __device__ __forceinline__ float4 quad(const float (&tile)[64][64 + 1], int y, i
  * each finds for itself. Element i of thread t of a 64 x 32 tile: row 16 (t / 32) + t % 32 / 4
  * + 8 (i / 2 % 2), column 8 (i / 4) + 2 (t % 4) + i % 2. */
 template <class Bias>
-__global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
+__global__ void __launch_bounds__(BIAS_THREADS) bias_tiles_kernel(BiasTiles a)
 {
     wait_for_grid_before();
     let_grid_behind_start();
@@ -76,8 +75,9 @@ __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
     const uint64_t *alive = a.alive ? a.alive + head / a.H * a.tiles : nullptr;
     const bool aligned = a.N % PIECE == 0 && reinterpret_cast<uintptr_t>(a.bias) % 16 == 0;
     const int inside = a.N - 64 * queries; /* queries inside N */
-    constexpr int WARPS = THREADS / 32, ROWS = 4; /* of a warp at a time, for loads in flight */
-    for (int first = (int)threadIdx.x / 32; first < min(64, inside); first += ROWS * WARPS) {
+    constexpr int WARPS = BIAS_THREADS / 32, ROWS = 64 / WARPS; /* of a warp, at once: loads in flight */
+    const int first = (int)threadIdx.x / 32;
+    if (first < inside) {
         float top[ROWS]; /* the largest finite one */
 #pragma unroll
         for (int k = 0; k < ROWS; k++)
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
     const size_t block = 2 * 4 * 128, rows = head * a.row_tiles;
     for (int keys = (int)blockIdx.y; keys < a.column_tiles; keys += (int)gridDim.y) {
         __syncthreads();
-        for (int x = (int)threadIdx.x; x < 64 * 64 / PIECE; x += THREADS) {
+        for (int x = (int)threadIdx.x; x < 64 * 64 / PIECE; x += BIAS_THREADS) {
             const int i = x / (64 / PIECE), j = x % (64 / PIECE) * PIECE;
             const int count = i < inside ? max(0, min(PIECE, a.N - 64 * keys - j)) : 0;
             read_piece<Bias, PIECE>(bias + (size_t)i * a.N + 64 * keys + j, aligned, count,
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(THREADS) bias_tiles_kernel(BiasTiles a)
         __syncthreads();
         float4 *out = a.out + ((rows + queries) * a.out_columns + keys) * block;
         float4 *turned = a.turned + ((rows + keys) * a.turned_columns + queries) * block;
-        for (int x = (int)threadIdx.x; x < (int)block; x += THREADS) {
+        for (int x = (int)threadIdx.x; x < (int)block; x += BIAS_THREADS) {
             const int thread = x % 128, column = 8 * (x / 128) + 2 * (thread & 3);
             const int row = 16 * (thread >> 5) + (thread >> 2 & 7);
             if (keys < a.out_columns)
@@ -267,90 +267,6 @@ __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
     }
 }
 
-struct RowValues {
-    uint4 *values;                    /* row values, a query each */
-    const float *m, *inv;             /* [planes][N] */
-    const uint16_t *dout, *o, *error; /* [planes][N][D]; error is e, or NULL */
-    const float *wide;                /* o32, or NULL */
-    const uint64_t *words;            /* [B R][word_stride], or NULL: every key is valid */
-    char *dq;                         /* [planes][N][D], or NULL */
-    int dq_bytes;                     /* of an element */
-    int H, N, D, tiles;
-    float rc1, rc1_low;
-};
-
-/* y of eight neighbouring d: o32, o + e, or o. */
-__device__ __forceinline__ void load_y(const RowValues &a, size_t at, float (&y)[8])
-{
-    if (a.wide) {
-        const float4 x0 = *reinterpret_cast<const float4 *>(a.wide + at);
-        const float4 x1 = *reinterpret_cast<const float4 *>(a.wide + at + 4);
-        y[0] = x0.x, y[1] = x0.y, y[2] = x0.z, y[3] = x0.w;
-        y[4] = x1.x, y[5] = x1.y, y[6] = x1.z, y[7] = x1.w;
-        return;
-    }
-    const uint4 o4 = *reinterpret_cast<const uint4 *>(a.o + at);
-    const uint32_t o[4] = {o4.x, o4.y, o4.z, o4.w};
-    uint4 e4 = make_uint4(0, 0, 0, 0);
-    if (a.error)
-        e4 = *reinterpret_cast<const uint4 *>(a.error + at);
-    const uint32_t e[4] = {e4.x, e4.y, e4.z, e4.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        y[2 * i] = low_bf16(o[i]), y[2 * i + 1] = high_bf16(o[i]);
-        if (a.error) { /* exact unless o and e overlap: one rounding to FP32 */
-            y[2 * i] = __fadd_rn(y[2 * i], low_bf16(e[i]));
-            y[2 * i + 1] = __fadd_rn(y[2 * i + 1], high_bf16(e[i]));
-        }
-    }
-}
-
-/* A CTA has 64 queries, D / 8 threads each: a chain over eight d in every thread, then the
- * chains' sum in ascending order. Of rows without a valid key, which the queries kernel leaves
- * out, dq becomes zero here. */
-__global__ void __launch_bounds__(8 * GG_TA_TILE) rows_kernel(RowValues a)
-{
-    wait_for_grid_before();
-    let_grid_behind_start();
-    __shared__ double chain[8 * GG_TA_TILE];
-    const int pieces = a.D / 8, i = (int)threadIdx.x / pieces;
-    const int d = 8 * ((int)threadIdx.x % pieces);
-    const size_t plane = blockIdx.x / (unsigned)a.tiles;
-    const int first = (int)(blockIdx.x % (unsigned)a.tiles) * GG_TA_TILE;
-    if (first + i < a.N) {
-        const size_t at = (plane * a.N + first + i) * a.D + d;
-        if (a.words && a.dq
-            && a.words[plane / a.H * word_stride(a.tiles) + row_word(RowWord::LIVE, a.tiles)]
-                   == 0)
-            for (int x = 0; x < a.dq_bytes / 2; x++)
-                reinterpret_cast<uint4 *>(a.dq + at * a.dq_bytes)[x] = make_uint4(0, 0, 0, 0);
-        const uint4 g4 = *reinterpret_cast<const uint4 *>(a.dout + at);
-        const uint32_t g[4] = {g4.x, g4.y, g4.z, g4.w};
-        float y[8];
-        load_y(a, at, y);
-        chain[threadIdx.x] = a.wide ? chain_of<double>(g, y) : chain_of<float>(g, y);
-    }
-    __syncthreads();
-    const int row = (int)threadIdx.x, query = first + row;
-    if (row >= GG_TA_TILE)
-        return;
-    union {
-        uint16_t piece[GG_TA_ROW_PIECES];
-        uint4 all;
-    } values = {};
-    if (query < a.N) {
-        const float inv = a.inv[plane * a.N + query];
-        float delta = (float)chain[row * pieces];
-        for (int x = 1; x < pieces; x++)
-            delta = __fadd_rn(delta, (float)chain[row * pieces + x]);
-        if (a.wide)
-            delta = gg_ta_wide_delta(chain + row * pieces, pieces, inv);
-        gg_ta_row(a.m[plane * a.N + query], inv, delta, a.rc1, a.rc1_low,
-                  values.piece);
-    }
-    a.values[(size_t)blockIdx.x * GG_TA_TILE + row] = values.all;
-}
-
 __device__ __forceinline__ float4 add4(float4 a, float4 b)
 {
     return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z),
@@ -420,8 +336,7 @@ static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
     a.column_tiles = max(t.keys, t.even);
     a.root = u.root;
     const dim3 grid((unsigned)(bias_planes_of(u) * a.row_tiles), (unsigned)min(6, a.column_tiles));
-    const bool behind = u.keys != GG_TA_KEYS_ALL; /* make_words() */
-    const Launch how = {grid, THREADS, 0, (cudaStream_t)u.stream, 0, behind};
+    const Launch how = {grid, BIAS_THREADS, 0, (cudaStream_t)u.stream, 0, true};
     return launch(u.bias_f32 ? bias_tiles_kernel<float> : bias_tiles_kernel<uint16_t>, how, a);
 }
 
@@ -430,7 +345,7 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
     const size_t rows = (size_t)u.B * u.R;
     const KeyWords a = {space.words, u.mask, u.lengths, u.N, (int)tiles_of(u),
                         twopass_tiles(u).ranges};
-    GG_TRY_CUDA(launch(words_kernel, rows, THREADS, 0, (cudaStream_t)u.stream, a));
+    GG_TRY_CUDA(launch(words_kernel, rows, THREADS, 0, (cudaStream_t)u.stream, a, true));
     const LiveRows live = {space.words, space.order, u.R, (int)tiles_of(u), rows};
     GG_TRY_CUDA(launch(order_kernel, blocks_for(rows * 32), THREADS, 0,
                        (cudaStream_t)u.stream, live, true));
@@ -439,7 +354,7 @@ static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
                   keys, true);
 }
 
-cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space, bool behind)
+cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &space)
 {
     if (u.keys == GG_TA_KEYS_ALL)
         return cudaSuccess;
@@ -453,7 +368,7 @@ cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &spac
                         (int)tiles_of(u),
                         u.D / 8};
     return launch(sanitise_kernel, (size_t)u.B * u.R * tiles_of(u), THREADS, 0,
-                  (cudaStream_t)u.stream, a, behind);
+                  (cudaStream_t)u.stream, a, true);
 }
 
 cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space)
@@ -461,19 +376,6 @@ cudaError_t gg_ta_twopass_prepare(const gg_ta_call &u, const TwopassSpace &space
     if (u.keys != GG_TA_KEYS_ALL)
         GG_TRY_CUDA(make_words(u, space));
     return bias_tiles(u, space);
-}
-
-cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &saved,
-                               const TwopassSpace &space)
-{
-    const RowValues a = {reinterpret_cast<uint4 *>(space.rows), saved.m,
-                         saved.inv, u.dout, u.o, saved.e, saved.o32,
-                         u.keys == GG_TA_KEYS_ALL ? nullptr : space.words,
-                         static_cast<char *>(u.dq), u.grad_f32 ? 4 : 2, u.H, u.N, u.D,
-                         (int)tiles_of(u), u.rc1, u.rc1_low};
-    const bool behind = u.keys != GG_TA_KEYS_ALL; /* gg_ta_twopass_sanitise() */
-    return launch(rows_kernel, planes_of(u) * tiles_of(u), 8 * u.D, 0, (cudaStream_t)u.stream, a,
-                  behind);
 }
 
 cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &space)

@@ -12,15 +12,6 @@ enum {
     GG_TA_ROW_PIECES = 8    /* both, in this order: 16 bytes a query */
 };
 
-/* The upper half of an FP32 number, which is a BF16 number; of what has none, NaN or
- * infinity, its BF16 form. */
-static GG_BOTH_SIDES uint16_t gg_ta_upper(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return x != x ? 0x7fff : (uint16_t)(bits >> 16);
-}
-
 static GG_BOTH_SIDES float gg_ta_from_upper(uint16_t x)
 {
     uint32_t bits = (uint32_t)x << 16;
@@ -30,14 +21,39 @@ static GG_BOTH_SIDES float gg_ta_from_upper(uint16_t x)
 }
 
 /* x as the sum of `count` BF16 numbers, each the upper half of what is left: exact with three
- * unless the last lies below 2^-133. NaN and infinity are the first one alone. */
+ * unless the last lies below 2^-133. NaN and infinity are the first one alone, in BF16. */
 static GG_BOTH_SIDES void gg_ta_cut(float x, int count, uint16_t *piece)
 {
-    float finite = x - x == 0 ? 1.0f : 0.0f;
+    int finite = x - x == 0;
     for (int i = 0; i < count; i++) {
-        piece[i] = i == 0 || finite != 0 ? gg_ta_upper(x) : (uint16_t)0;
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        if (i == 0) bits = x == x ? bits : 0x7fff0000u;
+        else bits = finite ? bits : 0;
+        piece[i] = (uint16_t)(bits >> 16);
         x -= gg_ta_from_upper(piece[i]); /* exact */
     }
+}
+
+#define GG_TA_NOTHING_BEYOND 0x8000u
+
+/* What an output has beyond its BF16 form o, in 16 bits: the distance of their FP32 bits, which is
+ * at most 2^15 either way, and 2^15. One too large for them, of a tie that went down, is a unit of
+ * the last place off. */
+static GG_BOTH_SIDES uint16_t gg_ta_beyond(float o32, uint16_t o)
+{
+    uint32_t bits, distance;
+    memcpy(&bits, &o32, sizeof bits);
+    distance = bits - ((uint32_t)o << 16) + GG_TA_NOTHING_BEYOND;
+    return (uint16_t)(distance < 0xffffu ? distance : 0xffffu);
+}
+
+static GG_BOTH_SIDES float gg_ta_whole(uint16_t o, uint16_t beyond)
+{
+    uint32_t bits = ((uint32_t)o << 16 | beyond) - GG_TA_NOTHING_BEYOND;
+    float y;
+    memcpy(&y, &bits, sizeof y);
+    return y;
 }
 
 /* sum = a + b, rounded, and what that lost, exactly (Knuth). */

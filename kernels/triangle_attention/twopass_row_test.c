@@ -61,6 +61,29 @@ Test(twopass_row, infinity_and_nan_stay_themselves)
     }
 }
 
+/* Whatever o32 is, but for a tie that went down, which may be a unit of the last place less. */
+Test(twopass_row, an_output_is_held_whole)
+{
+    uint64_t state = 7;
+    int ties = 0;
+    for (int i = 0; i < 1000000; i++) {
+        uint32_t bits = next_bits(&state);
+        if (i % 4 == 0) bits = (bits & 0xffff0000u) | 0x8000u;
+        float x = gg_float_from_bits(bits);
+        uint16_t o = gg_bf16_from_float(x);
+        float y = gg_ta_whole(o, gg_ta_beyond(x, o));
+        if (x != x) {
+            cr_assert(isnan(y), "0x%08x", bits);
+            continue;
+        }
+        int tie_down = (bits & 0x1ffffu) == 0x8000u;
+        ties += tie_down;
+        cr_assert_eq(gg_float_bits(y), bits - (uint32_t)tie_down, "0x%08x", bits);
+        cr_assert_eq(gg_float_bits(gg_ta_whole(o, GG_TA_NOTHING_BEYOND)), (uint32_t)o << 16);
+    }
+    cr_assert(ties > 10000);
+}
+
 /* The log-sum-exp to 2^-38 of m and to what log2 costs: 9.3e-8 ln 2 sqrt(D), and two FP32
  * roundings of at most half of ln 2 sqrt(D). */
 Test(twopass_row, the_shift_is_the_log_sum_exp)

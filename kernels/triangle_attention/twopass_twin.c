@@ -192,7 +192,8 @@ static void prepare(gg_ta_pair_twin *twin, const gg_call *call, int pairs, int w
     gg_ta_unpack(call, &twin->call);
     twin->lanes = gg_lanes_best();
     twin->pairs = pairs;
-    twin->saved = gg_ta_twopass_save(call, wide);
+    twin->saved = gg_ta_twopass_save(call);
+    twin->wide = wide;
     twin->worker_bytes = layout(&scratch, NULL, &twin->call);
     char *start = call->workspace;
     start += (ALIGN - (uintptr_t)start % ALIGN) % ALIGN;
@@ -290,14 +291,9 @@ static const char *supports(const gg_call *call)
     return why;
 }
 
-static size_t twopass_saved(const gg_call *call)
+static size_t saved_bytes(const gg_call *call)
 {
-    return gg_ta_twopass_save(call, 0).bytes;
-}
-
-static size_t split_saved(const gg_call *call)
-{
-    return gg_ta_twopass_save(call, 1).bytes;
+    return gg_ta_twopass_save(call).bytes;
 }
 
 static int twopass_forward(const gg_call *call)
@@ -330,11 +326,11 @@ const gg_kernel gg_ta_twopass_twin = {
     .repeat = GG_REPEAT_RUN_TO_RUN,
     .inputs = gg_ta_inputs,
     .outputs = gg_ta_outputs,
-    .features = gg_ta_features,
+    .features = gg_ta_twopass_features,
     .limits = gg_ta_twopass_limits,
     .limits_note = GG_TA_LIMITS_NOTE,
     .supports = supports,
-    .saved_bytes = twopass_saved,
+    .saved_bytes = saved_bytes,
     .workspace_bytes = workspace_bytes,
     .forward = twopass_forward,
     .backward = twopass_backward,
@@ -356,7 +352,7 @@ const gg_kernel gg_ta_split_twin = {
     .limits = gg_ta_split_limits,
     .limits_note = GG_TA_LIMITS_NOTE,
     .supports = supports,
-    .saved_bytes = split_saved,
+    .saved_bytes = saved_bytes,
     .workspace_bytes = workspace_bytes,
     .forward = split_forward,
     .backward = split_backward,

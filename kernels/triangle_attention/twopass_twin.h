@@ -35,7 +35,7 @@ typedef struct gg_ta_pair_twin {
     gg_ta_call call;
     const gg_lanes *lanes;
     gg_ta_twopass_saved saved;
-    int pairs;
+    int pairs, wide; /* of the direction at hand; delta in binary64 */
     char *workers; /* memory of each worker */
     size_t worker_bytes;
     float *lowered; /* [B][H][N]: by what the bias of a query is lowered */

@@ -10,17 +10,24 @@
 #include "kernels/triangle_attention/twopass_row.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
-/* delta_i from o32: chains of eight d each in binary64, which holds every product. */
+/* y of query i, column d: o32, or o without compensation. */
+static float output_of(const gg_ta_pair_twin *twin, size_t offset, size_t i, size_t d)
+{
+    size_t at = (offset + i) * (size_t)twin->call.D + d;
+    uint16_t beyond = twin->saved.beyond ? twin->saved.beyond[at] : GG_TA_NOTHING_BEYOND;
+    return gg_ta_whole(twin->call.o[at], beyond);
+}
+
+/* delta_i: chains of eight d each in binary64, which holds every product. */
 static void load_wide_delta(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, size_t offset)
 {
     size_t N = (size_t)twin->call.N, D = (size_t)twin->call.D;
     memset(s->delta, 0, s->Np * sizeof *s->delta);
     for (size_t i = 0; i < N; i++) {
-        const float *y = twin->saved.o32 + (offset + i) * D;
         for (size_t d = 0; d < D; d++) {
             double *sum = &s->wide[d / 8];
             if (d % 8 == 0) *sum = 0;
-            *sum += (double)s->doutT.value[d * s->Np + i] * (double)y[d];
+            *sum += (double)s->doutT.value[d * s->Np + i] * (double)output_of(twin, offset, i, d);
         }
         s->delta[i] = gg_ta_wide_delta(s->wide, (int)(D / 8), twin->saved.inv[offset + i]);
     }
@@ -29,17 +36,12 @@ static void load_wide_delta(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, 
 /* delta_i: chains of fma(dout_d, y_d, .) over eight d each, added in ascending order. */
 static void load_delta(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, size_t offset)
 {
-    const gg_ta_call *c = &twin->call;
-    size_t N = (size_t)c->N, D = (size_t)c->D;
-    const uint16_t *o = c->o + offset * D, *e = twin->saved.e;
+    size_t N = (size_t)twin->call.N, D = (size_t)twin->call.D;
     memset(s->delta, 0, s->Np * sizeof *s->delta);
     memset(s->y, 0, s->Np * sizeof *s->y);
     for (size_t d = 0; d < D; d++) {
         if (d % 8 == 0) memset(s->chain, 0, s->Np * sizeof *s->chain);
-        for (size_t i = 0; i < N; i++) {
-            s->y[i] = gg_bf16_to_float(o[i * D + d]);
-            if (e) s->y[i] += gg_bf16_to_float(e[(offset + i) * D + d]);
-        }
+        for (size_t i = 0; i < N; i++) s->y[i] = output_of(twin, offset, i, d);
         twin->lanes->accumulate(s->chain, s->doutT.value + d * s->Np, s->y, s->Np);
         for (size_t i = 0; d % 8 == 7 && i < N; i++)
             s->delta[i] = d == 7 ? s->chain[i] : s->delta[i] + s->chain[i];
@@ -57,7 +59,7 @@ static void load_operands(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, si
     gg_ta_pair_load_columns(twin, s, &s->doutT, c->dout + first, 0);
     gg_ta_pair_load_columns(twin, s, &s->kT, c->k + first, 1);
     gg_ta_pair_load_columns(twin, s, &s->vT, c->v + first, 1);
-    (twin->saved.o32 ? load_wide_delta : load_delta)(twin, s, offset);
+    (twin->wide ? load_wide_delta : load_delta)(twin, s, offset);
 }
 
 /* 64 queries and 32 keys, the last ones ragged. */

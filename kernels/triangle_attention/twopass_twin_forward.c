@@ -7,6 +7,7 @@
 #include "kernels/arithmetic/bf16.h"
 #include "kernels/arithmetic/ex2.h"
 #include "kernels/arithmetic/tensor_core.h"
+#include "kernels/triangle_attention/twopass_row.h"
 #include "kernels/triangle_attention/twopass_twin.h"
 
 enum { STEPS = GG_TA_TILE / GG_TC_TERMS }; /* of a tile */
@@ -70,9 +71,7 @@ static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const onl
         float o32 = s->acc[i * s->Dp + d] * inv;
         uint16_t o = gg_bf16_from_float(o32);
         if (c->o) c->o[row * D + d] = o;
-        if (saved->e)
-            saved->e[row * D + d] = gg_bf16_from_float(o32 - gg_bf16_to_float(o));
-        if (saved->o32) saved->o32[row * D + d] = gg_float_canonical(o32);
+        if (saved->beyond) saved->beyond[row * D + d] = gg_ta_beyond(o32, o);
     }
 }
 
