@@ -258,7 +258,7 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
 {
     int64_t row = t->slice / s->H;
     double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D), l = 0;
-    bool apart = gg_rounded_has(s, GG_TA_P_PAIR);
+    bool apart = gg_rounded_has(s, GG_TA_P_PAIR), chained = gg_rounded_has(s, GG_TA_P_LAZY);
     *m = -INFINITY;
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->o[d] = 0;
@@ -272,6 +272,7 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
             GG_TA_UNROLL
             for (int64_t d = 0; d < D; d++)
                 t->o[d] = gg_rounded_f32(s, t->o[d] * shrink);
+            if (chained) l = gg_rounded_f32(s, l * shrink);
         }
         for (int64_t j = j0; j < j1; j++) {
             double summed = 0, w = 0;
@@ -279,15 +280,17 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
                 w = gg_rounded_weight(s, gg_rounded_exp(s, t->p[j * t->stride], next),
                                       &summed);
             double *sum = &lane[j / 2 % 4]; /* as lanes of a warp share a row */
-            *sum = gg_rounded_f32(s, *sum + summed);
+            if (chained) l += summed;
+            else *sum = gg_rounded_f32(s, *sum + summed);
             if (w != 0) gg_rounded_add(t->o, w, s->v + (t->slice * s->N + j) * D, D);
             if (!apart && gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, t->o, D);
+            if (chained && gg_rounded_step_ends(j, s->N)) gg_rounded_cut_all(s, &l, 1);
         }
         GG_TA_UNROLL
         for (int64_t d = 0; apart && d < D; d++) t->o[d] = gg_rounded_f32(s, t->o[d]);
         double sum = gg_rounded_f32(s, lane[0] + lane[1]);
         sum = gg_rounded_f32(s, sum + gg_rounded_f32(s, lane[2] + lane[3]));
-        l = gg_rounded_f32(s, l * shrink + sum);
+        if (!chained) l = gg_rounded_f32(s, l * shrink + sum);
         *m = next;
     }
     *inverse = l == 0 ? 0 : gg_rounded_f32(s, 1 / l);

@@ -241,14 +241,15 @@ __device__ __forceinline__ void multiply_rows_apart(float (&acc)[W / 2], const u
         wgmma<1>(acc, high + 4 * k, tile_descriptor<W>(start + k * 2 * W), 1);
 }
 
-/* sum = chain(+0; x, 1) over 16 STEPS values of k: every column of `sum` the same.
- * ones: start word of 16 x 8 ones. */
+/* acc = chain(acc; x, tile rows [k][W]) over 16 STEPS values of k, and in its last four the same of
+ * x and the ones that lie beyond the tile's columns. start: turned_start(). */
 template <int W, int STEPS>
-__device__ __forceinline__ void add_columns(float (&sum)[4], const uint32_t *x, uint32_t ones)
+__device__ __forceinline__ void multiply_rows_and_ones(float (&acc)[W / 2 + 4], const uint32_t *x,
+                                                       uint32_t start)
 {
 #pragma unroll
     for (int k = 0; k < STEPS; k++)
-        wgmma<0>(sum, x + 4 * k, tile_descriptor<W>(ones), k > 0);
+        wgmma_turned(acc, x + 4 * k, tile_descriptor<W>(start + k * 2 * W * KEEP_BEYOND));
 }
 
 /* Columns 2 s and 2 s + 1 of `sum` = chain(chain(+0; low, 1); high, 1) over the 16 k of step s:

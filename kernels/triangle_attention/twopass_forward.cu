@@ -58,12 +58,14 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
                                        const Walk<MASKED> &walk)
 {
     typedef Plan<W> P;
-    const uint32_t ones = kept_uniform(PAIRS ? plain_start<0>(p.start + P::ONES)
-                                             : tile_start(p.start + P::ONES));
+    const uint32_t ones = PAIRS ? kept_uniform(plain_start<0>(p.start + P::ONES)) : 0;
+    const uint32_t first = p.start + (2 * p.row + 1) * P::TILE; /* v of the first stage */
+    const uint32_t values =
+        kept_uniform(PAIRS ? tile_start(first) : turned_start(first, p.start + P::ONES));
     const uint32_t tile = tile_start(p.start + P::QUERIES
                                      + p.count % P::QUERY_STAGES * P::QUERY_STAGE
                                      + 2 * p.row * P::TILE);
-    Products<W, PAIRS> y; /* for the block whose products are under way */
+    Products<W> y; /* with pairs, for the block whose products are under way */
     int t = walk.first(a.tiles);
     barrier_wait(p.ring.full(), p.ring.parity);
     q[0].take_bias(p.bias + p.ring.stage * P::STAGE);
@@ -86,20 +88,19 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
         q[0].take_bias(p.bias + to);
         settled(q[0].s);
         wgmma_fence();
-        q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
+        q[0].multiply_values(values, at / 16, ones, y);
         q[0].multiply_keys(tile, p.keys + to / 16);
         wgmma_commit();
         q[1].soften(walk, t, a, p.sums() + 8);
-        if (!PAIRS && !MASKED) /* asked for before the wait, if there are registers */
-            q[1].take_bias(p.bias + to + P::BLOCK);
+        constexpr int EARLY = PAIRS || MASKED ? 0 : W == 32 ? 4 : 8;
+        q[1].template take_bias<0, EARLY>(p.bias + to + P::BLOCK);
         wgmma_wait();
         q[0].add_products(y, p.sums());
         settled(q[0].s);
-        if (PAIRS || MASKED)
-            q[1].take_bias(p.bias + to + P::BLOCK);
+        q[1].template take_bias<EARLY, 8>(p.bias + to + P::BLOCK);
         settled(q[1].s);
         wgmma_fence();
-        q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
+        q[1].multiply_values(values, at / 16, ones, y);
         q[1].multiply_keys(tile + P::TILE / 16, p.keys + to / 16);
         wgmma_commit();
         q[0].soften(walk, next, a, p.sums());
@@ -112,13 +113,13 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     }
     const int at = p.ring.stage * P::STAGE;
     wgmma_fence();
-    q[0].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
+    q[0].multiply_values(values, at / 16, ones, y);
     wgmma_commit();
     q[1].soften(walk, t, a, p.sums() + 8);
     wgmma_wait();
     q[0].add_products(y, p.sums());
     wgmma_fence();
-    q[1].multiply_values(p.keys + at / 16 + P::TILE / 16, ones, y);
+    q[1].multiply_values(values, at / 16, ones, y);
     wgmma_commit();
     wgmma_wait();
     q[1].add_products(y, p.sums() + 8);
@@ -160,8 +161,11 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         const uint32_t buffer = p.start + P::OUT + (threadIdx.x >> 5) * ROWS_OUT<W>;
         const float2 l0 = {q[0].l(0, p.sums()), q[0].l(1, p.sums())};
         const float2 l1 = {q[1].l(0, p.sums() + 8), q[1].l(1, p.sums() + 8)};
-        q[0].store(a, first, a.N - query0, l0, p.sums(), buffer);
-        q[1].store(a, first + 64, a.N - query0 - 64, l1, p.sums() + 8, buffer);
+        const float2 m0 = {q[0].m(0, p.sums()), q[0].m(1, p.sums())};
+        const float2 m1 = {q[1].m(0, p.sums() + 8), q[1].m(1, p.sums() + 8)};
+        __syncwarp(); /* before one of them uses the buffer */
+        q[0].store(a, first, a.N - query0, l0, m0, buffer);
+        q[1].store(a, first + 64, a.N - query0 - 64, l1, m1, buffer);
     }
 }
 
@@ -172,7 +176,8 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     typedef Plan<W> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    for (int i = (int)threadIdx.x; i < P::ONES_BYTES / 4; i += P::THREADS)
+    for (int i = (int)threadIdx.x; i < (PAIRS ? P::APART_BYTES : P::ONES_BYTES) / 4;
+         i += P::THREADS)
         asm volatile("st.shared.b32 [%0], %1;"
                      :
                      : "r"(start + P::ONES + 4 * i), "r"(PAIRS ? ones_apart(i) : 0x3f803f80u)

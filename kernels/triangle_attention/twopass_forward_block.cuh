@@ -8,10 +8,10 @@
 
 namespace {
 
-/* Products of a tile that are added to a block: row sums, and with pairs a part of o. */
-template <int W, bool PAIRS>
+/* With pairs: products of a tile that are added to a block, row sums and a part of o. */
+template <int W>
 struct Products {
-    float sum[4], o[PAIRS ? W / 2 : 1];
+    float sum[4], o[W / 2];
 };
 
 /* 64 queries of one row. at: the shared address of this thread's row sums, where W = 32 with pairs
@@ -19,8 +19,10 @@ struct Products {
 template <int W, bool PAIRS, bool MASKED>
 struct Block {
     static constexpr bool ROWS_OUT_THERE = PAIRS && W == 32;
-    float s[32], o[W / 2];
-    float rows[ROWS_OUT_THERE ? 1 : 4]; /* m, then l, of rows g, g + 8 */
+    static constexpr bool M_OUT_THERE = false; /* each thread its own, as row sums */
+    /* Without pairs l is another eight columns of o, all alike. */
+    float s[32], o[W / 2 + (PAIRS ? 0 : 4)];
+    float rows[ROWS_OUT_THERE ? 1 : PAIRS ? 4 : 2]; /* m, then l, of rows g, g + 8 */
     /* With pairs: m and its limit of when l was last asked for. l only grows until m moves, so the
      * true threshold is no smaller. A masked one with W = 32 has no place for it. */
     static constexpr bool THRESHOLDS = PAIRS && !(ROWS_OUT_THERE && MASKED);
@@ -30,11 +32,12 @@ struct Block {
     __device__ __forceinline__ void clear(uint32_t at)
     {
 #pragma unroll
-        for (int i = 0; i < W / 2; i++)
-            o[i] = 0.0f;
+        for (float &x : o)
+            x = 0.0f;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            set_l(half, at, 0.0f);
+            if constexpr (PAIRS)
+                set_l(half, at, 0.0f);
             set_m(half, at, GG_TA_TWOPASS_BOTTOM);
             set_threshold(half, at, GG_TA_TWOPASS_BOTTOM);
         }
@@ -46,6 +49,8 @@ struct Block {
     {
         if constexpr (ROWS_OUT_THERE)
             return __uint_as_float(load_shared_word(maxima<W>(at) + 4 * half));
+        else if constexpr (M_OUT_THERE)
+            return __uint_as_float(load_shared_word(at + 4 * half));
         else
             return rows[half];
     }
@@ -53,7 +58,9 @@ struct Block {
     /* One of four threads writes: a __syncwarp() before it, and one behind. */
     __device__ __forceinline__ void set_m(int half, uint32_t at, float x)
     {
-        if constexpr (!ROWS_OUT_THERE)
+        if constexpr (M_OUT_THERE)
+            store_shared(at + 4 * half, x);
+        else if constexpr (!ROWS_OUT_THERE)
             rows[half] = x;
         else if (lane_in_four() == 0)
             store_shared(maxima<W>(at) + 4 * half, x);
@@ -63,8 +70,10 @@ struct Block {
     {
         if constexpr (ROWS_OUT_THERE)
             return __uint_as_float(load_shared_word(at + 4 * half));
-        else
+        else if constexpr (PAIRS)
             return rows[2 + half];
+        else
+            return o[W / 2 + 2 * half];
     }
 
     __device__ __forceinline__ void set_l(int half, uint32_t at, float x)
@@ -81,12 +90,10 @@ struct Block {
         return maxima<W>(at) - P::MAXIMA + P::THRESHOLDS + 4 * half;
     }
 
-    /* What a score must exceed for m to move; perhaps more than that. */
+    /* With pairs, what a score must exceed for m to move; perhaps more than that. */
     __device__ __forceinline__ float threshold(int half, const Forward &a, uint32_t at) const
     {
-        if constexpr (!PAIRS)
-            return m(half, at) + a.growth;
-        else if constexpr (!THRESHOLDS)
+        if constexpr (!THRESHOLDS)
             return m(half, at);
         else if constexpr (ROWS_OUT_THERE)
             return __uint_as_float(load_shared_word(threshold_at(half, at)));
@@ -105,10 +112,15 @@ struct Block {
             store_shared(threshold_at(half, at), x);
     }
 
-    /* The scores start from the bias. */
+    /* The scores start from the bias; quads FROM .. TO - 1 of them. */
+    template <int FROM = 0, int TO = 8>
     __device__ __forceinline__ void take_bias(uint32_t bias)
     {
-        load_accumulators(s, bias);
+#pragma unroll
+        for (int n = FROM; n < TO; n++) {
+            const float4 x = load_shared4(bias + n * (128 * 16));
+            s[4 * n] = x.x, s[4 * n + 1] = x.y, s[4 * n + 2] = x.z, s[4 * n + 3] = x.w;
+        }
     }
 
     __device__ __forceinline__ void multiply_keys(uint32_t q, uint32_t k)
@@ -118,29 +130,29 @@ struct Block {
             wgmma_shared(s, tile_descriptor<W>(q + 2 * x), tile_descriptor<W>(k + 2 * x), 1);
     }
 
-    __device__ __forceinline__ void multiply_values(uint32_t v, uint32_t ones,
-                                                    Products<W, PAIRS> &y)
+    /* v: of the tile in the first stage; units: how far on the stage at hand is. */
+    __device__ __forceinline__ void multiply_values(uint32_t v, int units, uint32_t ones,
+                                                    Products<W> &y)
     {
         if constexpr (PAIRS) {
-            multiply_rows_apart<W, 4>(y.o, high, low, v);
+            multiply_rows_apart<W, 4>(y.o, high, low, v + units);
             add_columns_apart<4>(y.sum, high, low, ones);
         } else {
-            multiply_rows<W, PAIRS, 4>(o, high, low, v, 1);
-            add_columns<W, 4>(y.sum, high, ones);
+            multiply_rows_and_ones<W, 4>(o, high, v + units * KEEP_BEYOND);
         }
     }
 
     /* After wgmma_wait(). */
-    __device__ __forceinline__ void add_products(Products<W, PAIRS> &y, uint32_t at)
+    __device__ __forceinline__ void add_products(Products<W> &y, uint32_t at)
     {
-        if constexpr (PAIRS) {
-            settled(y.o);
-#pragma unroll
-            for (int i = 0; i < W / 2; i++)
-                o[i] += y.o[i];
-        } else {
+        if constexpr (!PAIRS) {
             settled(o);
+            return;
         }
+        settled(y.o);
+#pragma unroll
+        for (int i = 0; i < W / 2; i++)
+            o[i] += y.o[i];
         settled(y.sum);
         set_l(0, at, l(0, at) + y.sum[0]);
         set_l(1, at, l(1, at) + y.sum[2]);
@@ -166,10 +178,8 @@ struct Block {
             set_m(0, at, up0 ? top0 : m0);
             set_m(1, at, up1 ? top1 : m1);
 #pragma unroll
-            for (int i = 0; i < W / 2; i++)
+            for (int i = 0; i < W / 2 + 4; i++)
                 o[i] *= i & 2 ? f1 : f0;
-            set_l(0, at, l(0, at) * f0);
-            set_l(1, at, l(1, at) * f1);
         }
     }
 
@@ -230,10 +240,22 @@ struct Block {
         }
         /* A row's largest score exceeds m by enough where that of one of its four threads does:
          * so mostly nobody needs to know the largest. */
-        if (__any_sync(0xffffffffu,
-                       top0 > threshold(0, a, at) || top1 > threshold(1, a, at)))
+        float m0 = 0, m1 = 0;
+        bool more;
+        if constexpr (PAIRS) {
+            more = top0 > threshold(0, a, at) || top1 > threshold(1, a, at);
+        } else {
+            m0 = m(0, at), m1 = m(1, at);
+            more = top0 > m0 + a.growth || top1 > m1 + a.growth;
+        }
+        if (__any_sync(0xffffffffu, more)) {
             raise(top0, top1, a, at);
-        const float nm0 = -(m(0, at) * a.c1), nm1 = -(m(1, at) * a.c1);
+            if (!PAIRS)
+                m0 = m(0, at), m1 = m(1, at);
+        }
+        if (PAIRS)
+            m0 = m(0, at), m1 = m(1, at);
+        const float nm0 = -(m0 * a.c1), nm1 = -(m1 * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             float *x = s + 8 * k;
@@ -293,14 +315,14 @@ struct Block {
                 lane.take(buffer);
     }
 
-    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. l: of
+    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. l, m: of
      * rows g, g + 8, read before any results went into the buffer. */
     __device__ __forceinline__ void store(const Forward &a, size_t first, int count, float2 l,
-                                          uint32_t at, uint32_t buffer)
+                                          float2 m, uint32_t buffer)
     {
         const int row = 16 * (int)(threadIdx.x >> 5 & 3);
-        store_rows(a, first + row, count - row, 0, l.x, m(0, at), buffer);
-        store_rows(a, first + row + 8, count - row - 8, 1, l.y, m(1, at), buffer);
+        store_rows(a, first + row, count - row, 0, l.x, m.x, buffer);
+        store_rows(a, first + row + 8, count - row - 8, 1, l.y, m.y, buffer);
     }
 };
 

@@ -31,17 +31,19 @@ struct Plan {
     static constexpr int QUERY_STAGES = W == 64 ? 1 : 2, QUERY_STAGE = 2 * ROWS * TILE;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
-    static constexpr int ONES_BYTES = W == 64 ? 1024 : 512;
-    static constexpr int OUT = ONES + ONES_BYTES; /* a buffer of eight rows a warp, or none */
+    static constexpr int ONES_BYTES = 16 * 2 * W, APART_BYTES = 512; /* 16 rows of a tile; pairs */
+    static constexpr int MAXIMA = ONES + APART_BYTES;                /* with pairs, W = 32 */
+    static constexpr int MAXIMA_BYTES = 4 * THREADS_SOFT; /* 16 for four threads */
+    /* A buffer of eight rows a warp, or none. */
+    static constexpr int OUT = W == 32 ? MAXIMA + MAXIMA_BYTES : ONES + ONES_BYTES;
     static constexpr int OUT_BYTES = W == 64 ? 0 : WARPS * ROWS_OUT<W>;
     static constexpr int KEY_WORDS = OUT + OUT_BYTES; /* a Walk a stage of q */
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
-    static constexpr int MAXIMA = QUERY_BARRIERS + 16 * QUERY_STAGES; /* with pairs, W = 32 */
-    static constexpr int MAXIMA_BYTES = 4 * THREADS_SOFT; /* 16 for four threads */
-    static constexpr int SHARED = MAXIMA + (W == 32 ? MAXIMA_BYTES : 0);
+    static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES;
     static constexpr int THRESHOLDS = KEY_WORDS; /* likewise, where there are no key words */
+    static_assert(ONES + ONES_BYTES <= OUT && ONES + APART_BYTES <= OUT, "ones fit");
     static_assert(W != 32 || MAXIMA_BYTES <= QUERY_STAGES * WALK, "thresholds fit");
     static_assert(W != 32 || ROWS_OUT<W> == 32 * 16, "a warp's row sums fill its buffer");
     static_assert(SHARED <= SHARED_LIMIT && TILE % (16 * W) == 0, "fits; swizzles are aligned");

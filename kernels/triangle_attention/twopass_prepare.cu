@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(BIAS_THREADS) bias_tiles_kernel(BiasTiles a)
     const uint64_t *alive = a.alive ? a.alive + head / a.H * a.tiles : nullptr;
     const bool aligned = a.N % PIECE == 0 && reinterpret_cast<uintptr_t>(a.bias) % 16 == 0;
     const int inside = a.N - 64 * queries; /* queries inside N */
-    constexpr int WARPS = BIAS_THREADS / 32, ROWS = 64 / WARPS; /* of a warp, at once: loads in flight */
+    constexpr int WARPS = BIAS_THREADS / 32, ROWS = 64 / WARPS; /* of a warp, all at once */
     const int first = (int)threadIdx.x / 32;
     if (first < inside) {
         float top[ROWS]; /* the largest finite one */
@@ -335,7 +335,12 @@ static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
     a.row_tiles = t.even, a.out_columns = t.keys, a.turned_columns = t.tiles;
     a.column_tiles = max(t.keys, t.even);
     a.root = u.root;
-    const dim3 grid((unsigned)(bias_planes_of(u) * a.row_tiles), (unsigned)min(6, a.column_tiles));
+    const size_t rows = bias_planes_of(u) * a.row_tiles;
+    int ctas; /* for each queries; two find room on a multiprocessor */
+    GG_TRY_CUDA(multiprocessors(&ctas));
+    const int each = (int)max((size_t)1, 2 * ctas / rows);
+    const int turns = (a.column_tiles + each - 1) / each;
+    const dim3 grid((unsigned)rows, (unsigned)((a.column_tiles + turns - 1) / turns));
     const Launch how = {grid, BIAS_THREADS, 0, (cudaStream_t)u.stream, 0, true};
     return launch(u.bias_f32 ? bias_tiles_kernel<float> : bias_tiles_kernel<uint16_t>, how, a);
 }

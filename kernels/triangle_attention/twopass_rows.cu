@@ -73,7 +73,7 @@ __device__ __forceinline__ void clear_dead_dq(const RowValues &a, int plane, int
 /* A warp has 32 queries, up to a multiple of 64 beyond N, whose row values are 0: its lanes take
  * chains of eight d in turn, then each a query. Dynamic shared memory: the chains. */
 template <class Sum>
-__global__ void __launch_bounds__(32 * WARPS) rows_kernel(RowValues a)
+__global__ void __launch_bounds__(32 * WARPS) row_values_kernel(RowValues a)
 {
     wait_for_grid_before();
     let_grid_behind_start();
@@ -116,6 +116,6 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
     a.rc1 = u.rc1, a.rc1_low = u.rc1_low;
     a.parts = (unsigned)(planes_of(u) * a.tiles * (GG_TA_TILE / QUERIES));
     const size_t chains = (size_t)WARPS * QUERIES * (u.D / 8) * (wide ? 8 : 4);
-    return launch(wide ? rows_kernel<double> : rows_kernel<float>, (a.parts + WARPS - 1) / WARPS,
+    return launch(wide ? row_values_kernel<double> : row_values_kernel<float>, (a.parts + WARPS - 1) / WARPS,
                   32 * WARPS, chains, (cudaStream_t)u.stream, a, true);
 }

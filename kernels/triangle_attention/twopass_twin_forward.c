@@ -75,15 +75,16 @@ static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const onl
     }
 }
 
-/* Without pairs O goes on as a chain, and l takes a chain through the tile. */
+/* Without pairs O and l go on as chains. */
 static void add_values(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online *state,
                        const gg_decoded *v, size_t queries, size_t width)
 {
     size_t steps = width / GG_TC_TERMS;
     gg_ta_pair_chain(twin, s->acc, s->Dp, &s->p, NULL, v, queries, s->Dp, steps);
-    memset(s->sums, 0, GG_TA_TILE * GG_LANES * sizeof *s->sums);
+    for (size_t i = 0; i < queries; i++)
+        for (size_t x = 0; x < GG_LANES; x++) s->sums[i * GG_LANES + x] = state->l[i][0];
     gg_ta_pair_chain(twin, s->sums, GG_LANES, &s->p, NULL, &s->ones, queries, GG_LANES, steps);
-    for (size_t i = 0; i < queries; i++) state->l[i][0] += s->sums[i * GG_LANES];
+    for (size_t i = 0; i < queries; i++) state->l[i][0] = s->sums[i * GG_LANES];
 }
 
 /* With pairs the tile has a chain of its own, what is small first, that is added to O; and each

@@ -73,6 +73,36 @@ __device__ __forceinline__ void wgmma(float (&d)[4], const uint32_t *a, uint64_t
         : GG_IN4(a), "l"(b), "r"(keep), "n"(TURNED));
 }
 
+/* N = 16, 32, 64 and eight more, B [k][n]. */
+__device__ __forceinline__ void wgmma_turned(float (&d)[12], const uint32_t *a, uint64_t b)
+{
+    asm volatile("wgmma.mma_async.sync.aligned.m64n24k16" GG_F32_BF16
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, "
+                 "{%12, %13, %14, %15}, %16, 1, 1, 1, 1;\n"
+                 : GG_OUT8(d, 0), GG_OUT4(d, 8)
+                 : GG_IN4(a), "l"(b));
+}
+
+__device__ __forceinline__ void wgmma_turned(float (&d)[20], const uint32_t *a, uint64_t b)
+{
+    asm volatile("wgmma.mma_async.sync.aligned.m64n40k16" GG_F32_BF16
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, 1, 1, 1, 1;\n"
+                 : GG_OUT16(d, 0), GG_OUT4(d, 16)
+                 : GG_IN4(a), "l"(b));
+}
+
+__device__ __forceinline__ void wgmma_turned(float (&d)[36], const uint32_t *a, uint64_t b)
+{
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n72k16" GG_F32_BF16
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, "
+        "%31, %32, %33, %34, %35}, {%36, %37, %38, %39}, %40, 1, 1, 1, 1;\n"
+        : GG_OUT32(d, 0), GG_OUT4(d, 32)
+        : GG_IN4(a), "l"(b));
+}
+
 /* The same with A [m][k] in shared memory; B [n][k]. */
 __device__ __forceinline__ void wgmma_shared(float (&d)[16], uint64_t a, uint64_t b,
                                              int keep)
@@ -147,6 +177,14 @@ __device__ __forceinline__ uint64_t tile_descriptor(uint32_t start)
     uint64_t y;
     asm("mov.b64 %0, {%1, %2};" : "=l"(y) : "r"(start), "r"(high));
     return y;
+}
+
+/* Low word for wgmma_turned(): the columns beyond W of a tile are those of another at `beyond`,
+ * behind it, whatever the row: moving on by 16-byte units in the tile is + units * KEEP_BEYOND. */
+constexpr uint32_t KEEP_BEYOND = 1u - (1u << 16);
+__device__ __forceinline__ uint32_t turned_start(uint32_t address, uint32_t beyond)
+{
+    return address >> 4 | (beyond - address) >> 4 << 16;
 }
 
 /* Low word and descriptor of [rows][8] BF16, 16 bytes a row, not swizzled: a step's first eight
