@@ -80,11 +80,14 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
 #ifdef __CUDACC__
 /* The words of a row behind those of its tiles:
  *   WHOLE, PART  bit t: of key tile t all keys are valid; some but not all
- *   LIVE         key tiles up to the last valid key
+ *   LIVE         key tiles up to the last valid key; in the upper half, steps that the queries
+ *                kernel takes through them
  *   NEXT         the next row with a valid key, or R */
 enum class RowWord { WHOLE = 0, PART = 1, LIVE = 2, NEXT = 3 };
 
 enum {
+    ROW_GRAIN = 2,   /* a row ends after so many steps of a warpgroup, or a multiple: for the
+                      * parity of steps, and because the bias of two is loaded ahead */
     RANGE_WORDS = 6, /* key tiles of a range, at most */
     MAX_RANGES = GG_TA_TWOPASS_RANGES
 };

@@ -92,7 +92,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
         q[0].multiply_keys(tile, p.keys + to / 16);
         wgmma_commit();
         q[1].soften(walk, t, a, p.sums() + 8);
-        constexpr int EARLY = PAIRS || MASKED ? 0 : W == 32 ? 4 : 8;
+        constexpr int EARLY = PAIRS ? 0 : 4; /* quads asked for before the wait: as many as fit */
         q[1].template take_bias<0, EARLY>(p.bias + to + P::BLOCK);
         wgmma_wait();
         q[0].add_products(y, p.sums());

@@ -135,7 +135,7 @@ struct KeyWords {
     uint64_t *words;        /* [rows][word_stride], rows = B R */
     const uint8_t *mask;    /* [rows][N] or NULL */
     const int32_t *lengths; /* [rows] or NULL */
-    int N, tiles, ranges;
+    int N, tiles, ranges, steps; /* steps: of a row with all keys */
 };
 
 /* All words of a row but NEXT. A CTA a row, a warp a word. */
@@ -173,7 +173,9 @@ __global__ void __launch_bounds__(THREADS) words_kernel(KeyWords a)
         return;
     words[row_word(RowWord::WHOLE, a.tiles)] = whole;
     words[row_word(RowWord::PART, a.tiles)] = part;
-    words[row_word(RowWord::LIVE, a.tiles)] = (uint64_t)(64 - __clzll((long long)(whole | part)));
+    const int live = 64 - __clzll((long long)(whole | part)), grain = ROW_GRAIN * a.ranges;
+    const int steps = min(a.steps, (live + grain - 1) / grain * ROW_GRAIN);
+    words[row_word(RowWord::LIVE, a.tiles)] = (uint64_t)steps << 32 | (unsigned)live;
 }
 
 struct AliveKeys {
@@ -245,19 +247,20 @@ struct Sanitise {
 };
 
 /* In key tiles that are valid in part, rows of invalid keys become zero, whatever they hold.
- * One CTA for a tile of a row. */
+ * One CTA for a row of one head. */
 __global__ void __launch_bounds__(THREADS) sanitise_kernel(Sanitise a)
 {
     wait_for_grid_before();
     let_grid_behind_start();
-    const size_t row = blockIdx.x / (unsigned)a.tiles;
-    const int tile = (int)(blockIdx.x % (unsigned)a.tiles);
-    const uint64_t word = a.words[row * word_stride(a.tiles) + tile];
-    if (word == 0 || word == whole_tile(tile, a.N))
-        return;
-    const int keys = min(GG_TA_TILE, a.N - GG_TA_TILE * tile), count = keys * a.pieces;
-    for (int h = 0; h < a.H; h++) {
-        const size_t first = ((row * a.H + h) * a.N + GG_TA_TILE * tile) * a.pieces;
+    const size_t row = blockIdx.x / (unsigned)a.H;
+    const uint64_t *words = a.words + row * word_stride(a.tiles);
+    uint64_t part = words[row_word(RowWord::PART, a.tiles)];
+    for (; part != 0; part &= part - 1) {
+        const int tile = __ffsll((long long)part) - 1;
+        const int keys = min(GG_TA_TILE, a.N - GG_TA_TILE * tile), count = keys * a.pieces;
+        const uint64_t word = words[tile];
+        const size_t first = ((size_t)blockIdx.x * a.N + GG_TA_TILE * tile) * a.pieces;
+#pragma unroll 1
         for (int x = (int)threadIdx.x; x < count; x += THREADS) {
             const bool valid = word >> (x / a.pieces) & 1;
             const uint4 zero = make_uint4(0, 0, 0, 0);
@@ -348,8 +351,8 @@ static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
 static cudaError_t make_words(const gg_ta_call &u, const TwopassSpace &space)
 {
     const size_t rows = (size_t)u.B * u.R;
-    const KeyWords a = {space.words, u.mask, u.lengths, u.N, (int)tiles_of(u),
-                        twopass_tiles(u).ranges};
+    const TwopassTiles t = twopass_tiles(u);
+    const KeyWords a = {space.words, u.mask, u.lengths, u.N, t.tiles, t.ranges, t.half / 32};
     GG_TRY_CUDA(launch(words_kernel, rows, THREADS, 0, (cudaStream_t)u.stream, a, true));
     const LiveRows live = {space.words, space.order, u.R, (int)tiles_of(u), rows};
     GG_TRY_CUDA(launch(order_kernel, blocks_for(rows * 32), THREADS, 0,
@@ -372,7 +375,7 @@ cudaError_t gg_ta_twopass_sanitise(const gg_ta_call &u, const TwopassSpace &spac
                         u.N,
                         (int)tiles_of(u),
                         u.D / 8};
-    return launch(sanitise_kernel, (size_t)u.B * u.R * tiles_of(u), THREADS, 0,
+    return launch(sanitise_kernel, planes_of(u), THREADS, 0,
                   (cudaStream_t)u.stream, a, true);
 }
 

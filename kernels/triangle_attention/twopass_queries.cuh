@@ -34,7 +34,7 @@ namespace {
 /* What a computing thread holds. c: which of the two steps in flight. */
 template <int W, int HALF, bool PAIRS, bool MASKED>
 struct Worker {
-    typedef Plan<W, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS, MASKED> P;
     float dbias[P::STEPS][16], s[2][16], ds[2][16], dq[W / 2];
     /* A operands of a row, or they are read where they lie. */
     static constexpr bool KEPT = P::KEPT;
@@ -138,7 +138,7 @@ template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
                                      const Rows<MASKED> &rows)
 {
-    typedef Plan<W, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS, MASKED> P;
     constexpr int STEPS = P::STEPS;
     const int group = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 7), 0);
     const int mine = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
@@ -151,7 +151,6 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const uint32_t row_values = start + P::VALUES + 16 * row_of_lane();
     const uint32_t words = start + P::KEY_WORDS;
     const Passage<P, W> passage = {start};
-    constexpr bool EXITS = MASKED && P::GRAIN < STEPS; /* a row may end early */
     Worker<W, HALF, PAIRS, MASKED> w;
 #pragma unroll
     for (int u = 0; u < STEPS; u++)
@@ -182,16 +181,14 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         constexpr bool last = decltype(is_last)::value;
         constexpr int at = u % P::PAGE; /* within the stage */
         constexpr bool turns_page = last || at == P::PAGE - 1;
-        if (EXITS && at == 0 && u > 0) /* known as uniform again, behind an exit */
+        if (MASKED && at == 0 && u > 0) /* known as uniform again, behind an exit */
             ring.stage = __shfl_sync(0xffffffffu, ring.stage, 0);
         const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
         Ring<P::STAGES> ahead = ring;
         int next = r + 1;
         uint32_t word = ~0u;
-        if (MASKED && P::KEPT) /* before the row's stage is given back */
-            word = load_shared_uniform(words + (done & 1) * P::WORDS + 8 * u + 4 * group);
         if (MASKED && last)
-            next = (int)load_shared_uniform(words + (done & 1) * P::WORDS + P::LIVE + 8);
+            next = (int)load_shared_uniform(words + done % P::WORD_ROWS * P::WORDS + P::LIVE + 8);
         const bool more = turns_page && (!last || uniform<MASKED>(next < rows.end(a)));
         const Ring<P::ROWS> queries = row_stage(done + (last && more ? 1 : 0));
         if (more) {
@@ -218,12 +215,12 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_commit();
         if (P::KEPT && last && more)
             release_stage(queries.empty());
-        if (MASKED && !P::KEPT) /* later, when there are registers */
-            word = load_shared_uniform(words + (done & 1) * P::WORDS + 8 * u + 4 * group);
+        if (MASKED)
+            word = load_shared_uniform(words + done % P::WORD_ROWS * P::WORDS + 8 * u + 4 * group);
         uint32_t high[8], low[PAIRS ? 8 : 1];
         /* The bias of the step after the next, of this row or of the next one. */
         const uint32_t then =
-            bias + (EXITS ? u + 2 < steps ? u + 2 : u + 2 - steps : (u + 2) % STEPS)
+            bias + (MASKED ? u + 2 < steps ? u + 2 : u + 2 - steps : (u + 2) % STEPS)
                        * w.BIAS_STEP;
         constexpr bool turns = MASKED && STEPS % 2 != 0 && u == STEPS - 1;
         /* The vote, and the bias taken inside: or the compiler takes the branch for a divergent
@@ -280,18 +277,17 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const auto one_row = [&](auto parity, int r) {
         constexpr int PARITY = decltype(parity)::value;
         int next = 0, steps = STEPS;
-        if (EXITS) { /* known as uniform again, behind exits */
+        if (MASKED) { /* known as uniform again, behind exits */
             ring.stage = __shfl_sync(0xffffffffu, ring.stage, 0);
             last_keys = __shfl_sync(0xffffffffu, last_keys, 0);
             done = __shfl_sync(0xffffffffu, done, 0);
-            steps = steps_of<STEPS, P::GRAIN>(
-                load_shared_uniform(words + (done & 1) * P::WORDS + P::LIVE), a.ranges);
+            steps = (int)load_shared_uniform(words + done % P::WORD_ROWS * P::WORDS + P::LIVE + 4);
         }
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;
             if (u == STEPS - 1
-                || (EXITS && u % P::GRAIN == P::GRAIN - 1 && uniform<true>(u == steps - 1))) {
+                || (MASKED && u % ROW_GRAIN == ROW_GRAIN - 1 && uniform<true>(u == steps - 1))) {
                 next = one_step(place, std::true_type{}, r, steps);
                 return true;
             }
@@ -365,7 +361,7 @@ template <int W, int HALF, bool PAIRS, bool MASKED>
 __global__ void __launch_bounds__(384, 1)
     queries_kernel(const __grid_constant__ TwopassQueries a)
 {
-    typedef Plan<W, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS, MASKED> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     const Rows<MASKED> rows(a, Place(a));
@@ -395,17 +391,21 @@ __global__ void __launch_bounds__(384, 1)
     wait_for_grid_before();
 }
 
-template <int W, int HALF, bool PAIRS>
-cudaError_t start(const gg_ta_call &u, const TwopassQueries &a)
+template <int W, int HALF, bool PAIRS, bool MASKED>
+cudaError_t queue(const gg_ta_call &u, const TwopassQueries &a)
 {
-    typedef Plan<W, HALF, PAIRS> P;
-    const auto kernel = u.keys == GG_TA_KEYS_ALL
-                            ? queries_kernel<W, HALF, PAIRS, false>
-                            : queries_kernel<W, HALF, PAIRS, true>;
+    typedef Plan<W, HALF, PAIRS, MASKED> P;
     const unsigned chunks = (unsigned)gg_ta_twopass_over(a.R, a.chunk_rows);
     const dim3 grid((unsigned)((size_t)a.tiles * a.ranges * bias_planes_of(u)), chunks);
     const Launch how = {grid, P::THREADS, P::SHARED, (cudaStream_t)u.stream, a.ranges, true};
-    return launch(kernel, how, a);
+    return launch(queries_kernel<W, HALF, PAIRS, MASKED>, how, a);
+}
+
+template <int W, int HALF, bool PAIRS>
+cudaError_t start(const gg_ta_call &u, const TwopassQueries &a)
+{
+    return u.keys == GG_TA_KEYS_ALL ? queue<W, HALF, PAIRS, false>(u, a)
+                                    : queue<W, HALF, PAIRS, true>(u, a);
 }
 
 template <int W, bool PAIRS>

@@ -26,38 +26,39 @@ struct TwopassQueries {
 
 namespace {
 
-template <int W, int HALF, bool PAIRS>
+template <int W, int HALF, bool PAIRS, bool MASKED>
 struct Plan {
     static constexpr int GROUPS = 2, WARPS = 4 * GROUPS, THREADS = 128 * GROUPS + 128;
     static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2;
-    /* A masked row may end after so many steps and every multiple: an even number, for the
-     * halves' sake, and not after the first, because the bias of two steps is loaded ahead. */
-    static constexpr int GRAIN = 2;
     /* Where dq stands among the products of a step, and behind which step ptxas may not move
      * work: as measured. */
     static constexpr bool DQ_LAST = W == 16;
     static constexpr int CUT = W == 16 ? 1 : 2;
     /* W = 64: dq as DqAtOnce has it, for shared memory, and q and dout not kept. */
     static constexpr bool AT_ONCE = W == 64;
-    static constexpr int PAGE = W == 64 ? 1 : PAIRS ? 2 : (STEPS + 1) / 2; /* steps of a stage */
+    /* Steps of a stage: where a row may end after two, no more than that, and then the next rows'
+     * q and dout come a row earlier. */
+    static constexpr int PAGE = W == 64 ? 1 : PAIRS || MASKED ? ROW_GRAIN : (STEPS + 1) / 2;
     static constexpr int SIDE = PAGE * TILE, STAGE = 2 * SIDE; /* their k and v */
     /* q and dout of a row are taken into registers, if there are; else they stay a row. */
     static constexpr bool KEPT = !PAIRS && W < 64;
-    static constexpr int ROWS = KEPT ? 1 : 2, ROW = 2 * TILE;
+    static constexpr int ROWS = KEPT && !MASKED ? 1 : 2, ROW = 2 * TILE;
+    static constexpr int WORD_ROWS = 2 * ROWS; /* whose words are here */
     static constexpr int WORDS = (RANGE_WORDS + 2) * 8, LIVE = RANGE_WORDS * 8;
     static constexpr int BIAS_BYTES = GROUPS * STEPS * BIAS_TILE;
     static constexpr int HANDED = 64 * W * 4; /* a buffer of dq */
     static constexpr int LAID = AT_ONCE ? 1 : 4, SENT = AT_ONCE ? 1 : 2; /* such buffers */
     static constexpr int FIXED = BIAS_BYTES + (LAID + SENT) * HANDED
-                                 + ROWS * (ROW + ROW_VALUES + 16) + 2 * WORDS + ONES_BYTES + 80;
+                                 + ROWS * (ROW + ROW_VALUES + 16) + WORD_ROWS * WORDS + ONES_BYTES
+                                 + 80;
     static constexpr int FIT = (SHARED_LIMIT - FIXED) / (STAGE + 16);
     static constexpr int STAGES = FIT > 6 ? 6 : FIT;
     static constexpr int QUERIES = STAGES * STAGE, VALUES = QUERIES + ROWS * ROW;
     static constexpr int BIAS = VALUES + ROWS * ROW_VALUES;
     static constexpr int ONES = BIAS + BIAS_BYTES; /* memcheck takes them for more */
     static constexpr int HAND = ONES + ONES_BYTES, PASSED = HAND + LAID * HANDED;
-    static constexpr int KEY_WORDS = PASSED + SENT * HANDED; /* of two rows */
-    static constexpr int BARRIERS = KEY_WORDS + 2 * WORDS;
+    static constexpr int KEY_WORDS = PASSED + SENT * HANDED;
+    static constexpr int BARRIERS = KEY_WORDS + WORD_ROWS * WORDS;
     static constexpr int ROW_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int READY = ROW_BARRIERS + 16 * ROWS; /* the bias is here */
     static constexpr int PASSAGE = READY + 8; /* four barriers, see DqPassage */
@@ -142,23 +143,16 @@ struct RowAhead {
     }
 };
 
-/* Steps of a row with `live` key tiles: whole grains, or all. */
-template <int STEPS, int GRAIN>
-__device__ __forceinline__ int steps_of(uint32_t live, int ranges)
-{
-    return min(STEPS, ((int)live + GRAIN * ranges - 1) / (GRAIN * ranges) * GRAIN);
-}
-
 /* One thread: q, dout, row values and key words of every row. */
 template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void
 copy_queries(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
 {
-    typedef Plan<W, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS, MASKED> P;
     const Place p(a);
     const int words = MASKED ? P::WORDS : 0, query = 64 * p.tile;
     Ring<P::ROWS> ring = {start + P::ROW_BARRIERS, 0, 1};
-    uint32_t to = start + P::KEY_WORDS, other = to + P::WORDS;
+    uint32_t done = 0;
     for (int r = rows.begin(a), next; r < rows.end(a); r = next) {
         const int plane = (p.b * a.R + r) * a.H + p.h;
         next = rows.next(a, r); /* asked for before the wait */
@@ -176,12 +170,11 @@ copy_queries(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
             prefetch_box(&a.dout, query, plane + (next - r) * a.H);
         }
         if (MASKED) {
+            const uint32_t to = start + P::KEY_WORDS + done++ % P::WORD_ROWS * P::WORDS;
             copy_bytes(to, rows.words(a, r) + range_words(a.tiles) + RANGE_WORDS * p.range,
                        P::LIVE, here);
             copy_bytes(to + P::LIVE, rows.words(a, r) + row_word(RowWord::LIVE, a.tiles),
                        P::WORDS - P::LIVE, here);
-            const uint32_t next = other;
-            other = to, to = next;
         }
         ring.advance();
     }
@@ -192,7 +185,7 @@ template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void
 copy_keys(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
 {
-    typedef Plan<W, HALF, PAIRS> P;
+    typedef Plan<W, HALF, PAIRS, MASKED> P;
     constexpr int BLOCK = 2 * BIAS_TILE;
     const int lane = (int)(threadIdx.x & 31);
     if (lane == 0)
@@ -215,7 +208,7 @@ copy_keys(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
         uint64_t whole = ~0ull, part = 0;
         next = r + 1;
         if (MASKED) {
-            steps = steps_of<P::STEPS, P::GRAIN>((uint32_t)ahead.get(RowWord::LIVE), a.ranges);
+            steps = (int)(ahead.get(RowWord::LIVE) >> 32);
             whole = ahead.get(RowWord::WHOLE), part = ahead.get(RowWord::PART);
             next = (int)ahead.get(RowWord::NEXT);
             if (next < rows.end(a))

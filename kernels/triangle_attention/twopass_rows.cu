@@ -86,6 +86,7 @@ __global__ void __launch_bounds__(32 * WARPS) row_values_kernel(RowValues a)
     if (part >= a.parts)
         return;
     Sum *chain = reinterpret_cast<Sum *>(shared_memory()) + warp * QUERIES * of_query;
+#pragma unroll 4
     for (int x = lane; x < queries * of_query; x += 32)
         chain[x] = chain_from<Sum>(a, row * a.D + 8 * x);
     clear_dead_dq(a, plane, query, queries);
@@ -116,6 +117,7 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
     a.rc1 = u.rc1, a.rc1_low = u.rc1_low;
     a.parts = (unsigned)(planes_of(u) * a.tiles * (GG_TA_TILE / QUERIES));
     const size_t chains = (size_t)WARPS * QUERIES * (u.D / 8) * (wide ? 8 : 4);
-    return launch(wide ? row_values_kernel<double> : row_values_kernel<float>, (a.parts + WARPS - 1) / WARPS,
-                  32 * WARPS, chains, (cudaStream_t)u.stream, a, true);
+    return launch(wide ? row_values_kernel<double> : row_values_kernel<float>,
+                  (a.parts + WARPS - 1) / WARPS, 32 * WARPS, chains, (cudaStream_t)u.stream, a,
+                  true);
 }
