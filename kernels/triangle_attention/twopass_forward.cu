@@ -161,11 +161,8 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         const uint32_t buffer = p.start + P::OUT + (threadIdx.x >> 5) * ROWS_OUT<W>;
         const float2 l0 = {q[0].l(0, p.sums()), q[0].l(1, p.sums())};
         const float2 l1 = {q[1].l(0, p.sums() + 8), q[1].l(1, p.sums() + 8)};
-        const float2 m0 = {q[0].m(0, p.sums()), q[0].m(1, p.sums())};
-        const float2 m1 = {q[1].m(0, p.sums() + 8), q[1].m(1, p.sums() + 8)};
-        __syncwarp(); /* before one of them uses the buffer */
-        q[0].store(a, first, a.N - query0, l0, m0, buffer);
-        q[1].store(a, first + 64, a.N - query0 - 64, l1, m1, buffer);
+        q[0].store(a, first, a.N - query0, l0, p.sums(), buffer);
+        q[1].store(a, first + 64, a.N - query0 - 64, l1, p.sums() + 8, buffer);
     }
 }
 

@@ -19,7 +19,6 @@ struct Products {
 template <int W, bool PAIRS, bool MASKED>
 struct Block {
     static constexpr bool ROWS_OUT_THERE = PAIRS && W == 32;
-    static constexpr bool M_OUT_THERE = false; /* each thread its own, as row sums */
     /* Without pairs l is another eight columns of o, all alike. */
     float s[32], o[W / 2 + (PAIRS ? 0 : 4)];
     float rows[ROWS_OUT_THERE ? 1 : PAIRS ? 4 : 2]; /* m, then l, of rows g, g + 8 */
@@ -49,8 +48,6 @@ struct Block {
     {
         if constexpr (ROWS_OUT_THERE)
             return __uint_as_float(load_shared_word(maxima<W>(at) + 4 * half));
-        else if constexpr (M_OUT_THERE)
-            return __uint_as_float(load_shared_word(at + 4 * half));
         else
             return rows[half];
     }
@@ -58,9 +55,7 @@ struct Block {
     /* One of four threads writes: a __syncwarp() before it, and one behind. */
     __device__ __forceinline__ void set_m(int half, uint32_t at, float x)
     {
-        if constexpr (M_OUT_THERE)
-            store_shared(at + 4 * half, x);
-        else if constexpr (!ROWS_OUT_THERE)
+        if constexpr (!ROWS_OUT_THERE)
             rows[half] = x;
         else if (lane_in_four() == 0)
             store_shared(maxima<W>(at) + 4 * half, x);
@@ -90,10 +85,12 @@ struct Block {
         return maxima<W>(at) - P::MAXIMA + P::THRESHOLDS + 4 * half;
     }
 
-    /* With pairs, what a score must exceed for m to move; perhaps more than that. */
+    /* What a score must exceed for m to move; perhaps more than that. */
     __device__ __forceinline__ float threshold(int half, const Forward &a, uint32_t at) const
     {
-        if constexpr (!THRESHOLDS)
+        if constexpr (!PAIRS)
+            return m(half, at) + a.growth;
+        else if constexpr (!THRESHOLDS)
             return m(half, at);
         else if constexpr (ROWS_OUT_THERE)
             return __uint_as_float(load_shared_word(threshold_at(half, at)));
@@ -240,22 +237,10 @@ struct Block {
         }
         /* A row's largest score exceeds m by enough where that of one of its four threads does:
          * so mostly nobody needs to know the largest. */
-        float m0 = 0, m1 = 0;
-        bool more;
-        if constexpr (PAIRS) {
-            more = top0 > threshold(0, a, at) || top1 > threshold(1, a, at);
-        } else {
-            m0 = m(0, at), m1 = m(1, at);
-            more = top0 > m0 + a.growth || top1 > m1 + a.growth;
-        }
-        if (__any_sync(0xffffffffu, more)) {
+        if (__any_sync(0xffffffffu,
+                       top0 > threshold(0, a, at) || top1 > threshold(1, a, at)))
             raise(top0, top1, a, at);
-            if (!PAIRS)
-                m0 = m(0, at), m1 = m(1, at);
-        }
-        if (PAIRS)
-            m0 = m(0, at), m1 = m(1, at);
-        const float nm0 = -(m0 * a.c1), nm1 = -(m1 * a.c1);
+        const float nm0 = -(m(0, at) * a.c1), nm1 = -(m(1, at) * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             float *x = s + 8 * k;
@@ -315,14 +300,14 @@ struct Block {
                 lane.take(buffer);
     }
 
-    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. l, m: of
+    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. l: of
      * rows g, g + 8, read before any results went into the buffer. */
     __device__ __forceinline__ void store(const Forward &a, size_t first, int count, float2 l,
-                                          float2 m, uint32_t buffer)
+                                          uint32_t at, uint32_t buffer)
     {
         const int row = 16 * (int)(threadIdx.x >> 5 & 3);
-        store_rows(a, first + row, count - row, 0, l.x, m.x, buffer);
-        store_rows(a, first + row + 8, count - row - 8, 1, l.y, m.y, buffer);
+        store_rows(a, first + row, count - row, 0, l.x, m(0, at), buffer);
+        store_rows(a, first + row + 8, count - row - 8, 1, l.y, m(1, at), buffer);
     }
 };
 
