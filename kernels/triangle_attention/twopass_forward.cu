@@ -10,8 +10,8 @@
  *
  * With pairs the products of a tile are sums of their own, added to o afterwards: a chain through
  * all of N, which rounds toward zero, would take too much off (README.md).
- * The tensor cores form the row sums too, as a product with ones: half of what two
- * instructions a score would cost beside the exponentials.
+ * The tensor cores form the row sums too, which would cost instructions beside the exponentials:
+ * as eight more columns of the product with v, all ones, or with pairs as products of their own.
  *
  * Registers of a computing thread, W = 32: scores 64, weights 16 (with pairs 32; the other
  * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. With

@@ -17,11 +17,11 @@
  * and dout 16, row values 4, dq 16, operands 16: 212 of 240. With pairs operands take 32, and q
  * and dout are read where they lie.
  * Shared memory, W = 32, HALF = 192: the bias of the CTA (96 KB); three stages of k and v of
- * half a row (24 KB; with pairs four of a third), one or two of a row's q, dout and row values
- * (9 KB); 48 KB for dq on its way.
+ * half a row (24 KB; with pairs or a mask four of a third), one or two of a row's q, dout and row
+ * values (9 KB); 48 KB for dq on its way.
  * W = 64, HALF = 192: q and dout read where they lie, so operands 16 (with pairs 32) beside dbias
  * 96, S and dP 64 and dq 32; four stages of k and v of one step (16 KB), 34 KB of q, dout and row
- * values of two rows, and dq handed over by DqAtOnce in 32 KB: 224 bytes are left. */
+ * values of two rows, and dq handed over by DqAtOnce in 32 KB: 96 bytes are left. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 
