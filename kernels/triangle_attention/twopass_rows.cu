@@ -117,7 +117,7 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
     a.rc1 = u.rc1, a.rc1_low = u.rc1_low;
     a.parts = (unsigned)(planes_of(u) * a.tiles * (GG_TA_TILE / QUERIES));
     const size_t chains = (size_t)WARPS * QUERIES * (u.D / 8) * (wide ? 8 : 4);
-    return launch(wide ? row_values_kernel<double> : row_values_kernel<float>,
-                  (a.parts + WARPS - 1) / WARPS, 32 * WARPS, chains, (cudaStream_t)u.stream, a,
-                  true);
+    const size_t ctas = ((size_t)a.parts + WARPS - 1) / WARPS;
+    return launch(wide ? row_values_kernel<double> : row_values_kernel<float>, ctas, 32 * WARPS,
+                  chains, (cudaStream_t)u.stream, a, true);
 }
