@@ -132,6 +132,26 @@ struct Worker {
             to_operand<PAIRS>(d, to_high + 4 * j, PAIRS ? to_low + 4 * j : to_low);
         }
     }
+
+    /* dbias of the chunk into its slab. */
+    __device__ __forceinline__ void store_dbias(const TwopassQueries &a, int group) const
+    {
+        const Place p(a);
+        const int mine = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
+        const size_t columns = (size_t)a.key_tiles * 64;
+        float *slab = a.slabs + blockIdx.y * a.slab_elements
+                      + ((size_t)(p.b * a.H + p.h) * a.tiles + p.tile) * 64 * columns
+                      + 64 * p.range + 32 * group + 2 * (threadIdx.x & 3);
+#pragma unroll
+        for (int u = 0; u < P::STEPS; u++)
+#pragma unroll
+            for (int n = 0; n < 4; n++)
+#pragma unroll
+                for (int half = 0; half < 2; half++)
+                    *reinterpret_cast<float2 *>(slab + (mine + 8 * half) * columns
+                                                + 64 * a.ranges * u + 8 * n) =
+                        make_float2(dbias[u][4 * n + 2 * half], dbias[u][4 * n + 2 * half + 1]);
+    }
 };
 
 template <int W, int HALF, bool PAIRS, bool MASKED>
@@ -141,7 +161,6 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     typedef Plan<W, HALF, PAIRS, MASKED> P;
     constexpr int STEPS = P::STEPS;
     const int group = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 7), 0);
-    const int mine = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
     const uint32_t bias =
         start + P::BIAS + group * BIAS_TILE + 16 * (threadIdx.x & 127);
     const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
@@ -338,23 +357,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             passage.end(a, w.dq, previous, done - 1);
         }
     }
-    if (!a.slabs)
-        return;
-    const Place p(a);
-    const size_t columns = (size_t)a.key_tiles * 64;
-    float *slab = a.slabs + blockIdx.y * a.slab_elements
-                  + ((size_t)(p.b * a.H + p.h) * a.tiles + p.tile) * 64 * columns
-                  + 64 * p.range + 32 * group + 2 * (threadIdx.x & 3);
-#pragma unroll
-    for (int u = 0; u < STEPS; u++)
-#pragma unroll
-        for (int n = 0; n < 4; n++)
-#pragma unroll
-            for (int half = 0; half < 2; half++)
-                *reinterpret_cast<float2 *>(slab + (mine + 8 * half) * columns
-                                            + 64 * a.ranges * u + 8 * n) =
-                    make_float2(w.dbias[u][4 * n + 2 * half],
-                                w.dbias[u][4 * n + 2 * half + 1]);
+    if (a.slabs)
+        w.store_dbias(a, group);
 }
 
 template <int W, int HALF, bool PAIRS, bool MASKED>
