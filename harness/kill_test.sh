@@ -81,8 +81,9 @@ END
 chmod +x hangs
 for signal in TERM HUP KILL; do
     rm -f where
-    $gradgate run --suite linear60 --kernel "exec:$work/hangs" --limits-of plain --certify 0 \
-        --out hangs-$signal.json >out 2>err &
+    # Not ignored, though this script may run under nohup.
+    env --default-signal=HUP,TERM $gradgate run --suite linear60 --kernel "exec:$work/hangs" \
+        --limits-of plain --certify 0 --out hangs-$signal.json >out 2>err &
     pid=$!
     for try in 1 2 3 4 5 6 7 8 9 10; do [ -e where ] && break; sleep 0.3; done
     read -r sleeper folder 2>/dev/null <where || no "the command is not called: $(cat err)"
