@@ -126,12 +126,12 @@ __device__ __forceinline__ void store_shared(uint32_t address, float x)
 }
 
 /* N accumulators of a thread from [N / 4][128 threads][4]: its part of a bias tile, or of two,
- * which scores start from; or of dq. */
-template <int N>
+ * which scores start from; or of dq. FROM, TO: of its quads, if not all. */
+template <int N, int FROM = 0, int TO = N / 4>
 __device__ __forceinline__ void load_accumulators(float (&s)[N], uint32_t address)
 {
 #pragma unroll
-    for (int n = 0; n < N / 4; n++) {
+    for (int n = FROM; n < TO; n++) {
         const float4 x = load_shared4(address + n * (128 * 16));
         s[4 * n] = x.x, s[4 * n + 1] = x.y, s[4 * n + 2] = x.z, s[4 * n + 3] = x.w;
     }

@@ -113,11 +113,7 @@ struct Block {
     template <int FROM = 0, int TO = 8>
     __device__ __forceinline__ void take_bias(uint32_t bias)
     {
-#pragma unroll
-        for (int n = FROM; n < TO; n++) {
-            const float4 x = load_shared4(bias + n * (128 * 16));
-            s[4 * n] = x.x, s[4 * n + 1] = x.y, s[4 * n + 2] = x.z, s[4 * n + 3] = x.w;
-        }
+        load_accumulators<32, FROM, TO>(s, bias);
     }
 
     __device__ __forceinline__ void multiply_keys(uint32_t q, uint32_t k)

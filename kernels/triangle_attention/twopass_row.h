@@ -12,6 +12,7 @@ enum {
     GG_TA_ROW_PIECES = 8    /* both, in this order: 16 bytes a query */
 };
 
+/* A BF16 number as the FP32 whose upper half it is. */
 static GG_BOTH_SIDES float gg_ta_from_upper(uint16_t x)
 {
     uint32_t bits = (uint32_t)x << 16;
