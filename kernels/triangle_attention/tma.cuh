@@ -16,12 +16,18 @@ __device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals));
 }
 
+/* What copies this thread starts from here on come after writes to shared memory that it knows. */
+__device__ __forceinline__ void order_copies()
+{
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
+
 /* Makes initialised barriers, and shared memory written so far by this thread, known to
  * copies and wgmma. A __syncthreads() must follow. */
 __device__ __forceinline__ void publish_shared()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+    order_copies();
 }
 
 __device__ __forceinline__ void barrier_expect(uint32_t barrier, int bytes)
@@ -98,12 +104,15 @@ __device__ __forceinline__ void copy_bytes(uint32_t to, const void *from, int by
                  : "memory");
 }
 
-/* Position in a ring of STAGES buffers: full[i] at `barriers` + 8 i, empty[i] behind. */
-template <int STAGES>
+/* Position in a ring of STAGES buffers: full[i] at `barriers` + 8 i, empty[i] behind. COUNTED:
+ * `parity` counts rounds, and phase() is the parity: ptxas has it in a uniform register then. */
+template <int STAGES, bool COUNTED = false>
 struct Ring {
     uint32_t barriers;
     int stage;
     uint32_t parity;
+
+    __device__ __forceinline__ uint32_t phase() const { return COUNTED ? parity & 1 : parity; }
 
     __device__ __forceinline__ uint32_t full() const { return barriers + 8 * stage; }
     __device__ __forceinline__ uint32_t empty() const
@@ -114,7 +123,7 @@ struct Ring {
     {
         if (++stage == STAGES) {
             stage = 0;
-            parity ^= 1;
+            parity = COUNTED ? parity + 1 : parity ^ 1;
         }
     }
     __device__ __forceinline__ Ring before() const

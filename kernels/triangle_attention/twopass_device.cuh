@@ -120,6 +120,25 @@ __device__ __forceinline__ float4 load_shared4(uint32_t address)
     return x;
 }
 
+__device__ __forceinline__ uint4 load_shared_piece(uint32_t address)
+{
+    uint4 x;
+    asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(address));
+    return x;
+}
+
+/* 16 bytes to an address in global memory, if `inside`: without a branch. */
+__device__ __forceinline__ void store_piece(uint64_t to, const uint4 &x, bool inside)
+{
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n"
+                 "@p st.global.v4.b32 [%0], {%1, %2, %3, %4};\n}\n"
+                 :
+                 : "l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"((int)inside)
+                 : "memory");
+}
+
 __device__ __forceinline__ void store_shared(uint32_t address, float x)
 {
     asm volatile("st.shared.f32 [%0], %1;" : : "r"(address), "f"(x) : "memory");
@@ -197,13 +216,17 @@ __device__ __forceinline__ void to_operand(const float *x, uint32_t *high, uint3
     }
 }
 
-/* gg_ta_beyond() of two outputs, of which `rounded` has the BF16 forms, and gg_ta_whole(). */
+/* gg_ta_beyond() of two outputs, of which `rounded` has the BF16 forms, and gg_ta_whole(). The
+ * distance before its offset is -2^15 to 2^15, or 2^16 - 1 of a NaN (0x7fffffff, as arithmetic
+ * leaves it): min(distance + 2^15, 2^16 - 1) is saturation to 16 bits, signed. */
 __device__ __forceinline__ uint32_t beyond_pair(float x, float y, uint32_t rounded)
 {
-    const uint32_t nothing = GG_TA_NOTHING_BEYOND;
-    const uint32_t low = __float_as_uint(x) - (rounded << 16) + nothing;
-    const uint32_t high = __float_as_uint(y) - (rounded & 0xffff0000u) + nothing;
-    return __byte_perm(min(low, 0xffffu), min(high, 0xffffu), 0x5410);
+    uint32_t both;
+    asm("cvt.pack.sat.s16.s32 %0, %1, %2;"
+        : "=r"(both)
+        : "r"(__float_as_uint(y) - (rounded & 0xffff0000u)),
+          "r"(__float_as_uint(x) - (rounded << 16)));
+    return both ^ (GG_TA_NOTHING_BEYOND << 16 | GG_TA_NOTHING_BEYOND);
 }
 
 __device__ __forceinline__ float2 whole_pair(uint32_t rounded, uint32_t beyond)
@@ -286,36 +309,44 @@ __device__ __forceinline__ uint32_t turn_of_row(uint32_t row)
     return W == 64 ? row & 7 : W == 32 ? row >> 1 & 3 : row >> 2 & 1;
 }
 
-/* A operands of a warp's 16 rows from a tile in shared memory, swizzled, by ldmatrix: all of it,
- * zero included where there is nothing. */
-template <int W>
-__device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t tile)
+/* The row of a tile of 64 that a lane addresses for ldmatrix, and where in a tile with rows of W
+ * columns the first piece lies that it addresses. */
+__device__ __forceinline__ uint32_t row_of_lane()
 {
-    const uint32_t thread = thread_now(), lane = thread & 31;
-    const uint32_t row = (thread >> 1 & 48) + (lane & 15), turn = turn_of_row<W>(row);
+    return (thread_now() >> 1 & 48) + (lane_now() & 15);
+}
+
+template <int W>
+__device__ __forceinline__ uint32_t operand_of_lane()
+{
+    const uint32_t row = row_of_lane();
+    return row * (2 * W) + (((lane_now() >> 4) ^ turn_of_row<W>(row)) << 4);
+}
+
+/* A operands of a warp's 16 rows from a tile in shared memory, swizzled, by ldmatrix: all of it,
+ * zero included where there is nothing. at: of the tile, operand_of_lane() on; the pieces two on
+ * have the same turn. */
+template <int W>
+__device__ __forceinline__ void load_operand(uint32_t (&a)[W / 16][4], uint32_t at)
+{
 #pragma unroll
     for (int x = 0; x < W / 16; x++)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(a[x][0]), "=r"(a[x][1]), "=r"(a[x][2]), "=r"(a[x][3])
-                     : "r"(tile + row * (2 * W) + (((2 * x + (lane >> 4)) ^ turn) << 4))
+                     : "r"(at ^ 32 * x)
                      : "memory");
 }
 
 /* The A operand of a warp's 16 rows from [64][8] BF16 that is not swizzled, by ldmatrix: the upper
  * eight k are the lower ones again, for a B that has zeros there. One load, and so four registers
- * that ptxas does not know to be alike: it would copy them for each product. row: of this lane,
- * row_of_lane(). */
+ * that ptxas does not know to be alike: it would copy them for each product. row: the one of this
+ * lane, row_of_lane(). */
 __device__ __forceinline__ void load_row_values(uint32_t (&a)[4], uint32_t row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
                  : "r"(row)
                  : "memory");
-}
-
-__device__ __forceinline__ uint32_t row_of_lane()
-{
-    return (thread_now() >> 1 & 48) + (lane_now() & 15);
 }
 
 /* Two neighbouring elements as FP32 or rounded to BF16; `at` is even. */
@@ -410,11 +441,7 @@ struct RowPiece {
     }
     __device__ __forceinline__ uint4 take(uint32_t buffer) const
     {
-        uint4 x;
-        asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                     : "r"(piece_of_row<W>(buffer, row & 7, piece)));
-        return x;
+        return load_shared_piece(piece_of_row<W>(buffer, row & 7, piece));
     }
     /* Is it in the first `count` rows and D columns? */
     __device__ __forceinline__ bool inside(int count, int D) const

@@ -19,27 +19,28 @@
  * shared operand q takes none; in registers it would take 16 and ptxas would serialise.
  * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
  * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32.
- * W = 64: two rows, 240 registers, of which o takes 64; three stages of 64 KB, q once, and
- * results stored as they are. */
+ * Results pass through the tiles of q that they are of, those of the first block under the last
+ * product of the second; then q's stage is released.
+ * W = 64: two rows, 240 registers, of which o takes 64; three stages of 64 KB, and q once. */
 #include "kernels/triangle_attention/twopass_forward_block.cuh"
 
 namespace {
 
 /* What a warpgroup carries from one piece of work to the next. */
-template <int W>
+template <int W, bool PAIRS>
 struct Place {
     typedef Plan<W> P;
-    Ring<P::STAGES> ring;
+    typedef Ring<P::STAGES, PAIRS && W == 32> Stages; /* there a register is short */
+    Stages ring;
     int count;            /* pieces of work done, from which the rest follows */
     uint32_t start, bias; /* shared addresses; of the first stage, for this thread */
     uint32_t keys;        /* start word of k of the first stage */
     int row;              /* of P::ROWS */
 
-    /* Where this thread has the row sums of q[0]; of q[1] 8 on. W = 32: in its warp's buffer for
-     * results. */
+    /* Where this thread has the row sums of q[0]; of q[1] 8 on. */
     __device__ __forceinline__ uint32_t sums() const
     {
-        return bias + (P::OUT - 2 * P::ROWS * P::TILE) + 128 * 16 * row;
+        return bias + (P::SUMS - 2 * P::ROWS * P::TILE) + 128 * 16 * row;
     }
 
     /* The piece of work at hand: formed again rather than kept through the loop. */
@@ -53,7 +54,7 @@ struct Place {
 
 /* One row's 128 queries: q[0] and q[1] take turns over the key tiles of the walk. */
 template <int W, bool PAIRS, bool MASKED>
-__device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
+__device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS> &p,
                                        Block<W, PAIRS, MASKED> (&q)[2],
                                        const Walk<MASKED> &walk)
 {
@@ -67,7 +68,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
                                      + 2 * p.row * P::TILE);
     Products<W> y; /* with pairs, for the block whose products are under way */
     int t = walk.first(a.tiles);
-    barrier_wait(p.ring.full(), p.ring.parity);
+    barrier_wait(p.ring.full(), p.ring.phase());
     q[0].take_bias(p.bias + p.ring.stage * P::STAGE);
     q[1].take_bias(p.bias + p.ring.stage * P::STAGE + P::BLOCK);
     settled(q[0].s);
@@ -82,9 +83,9 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     q[0].soften(walk, t, a, p.sums());
     for (int next = walk.next(t + 1, a.tiles); uniform<MASKED>(next < a.tiles);
          next = walk.next(t + 1, a.tiles)) {
-        const Ring<P::STAGES> ahead = p.ring.next();
+        const typename Place<W, PAIRS>::Stages ahead = p.ring.next();
         const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
-        barrier_wait(ahead.full(), ahead.parity);
+        barrier_wait(ahead.full(), ahead.phase());
         q[0].take_bias(p.bias + to);
         settled(q[0].s);
         wgmma_fence();
@@ -121,17 +122,31 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W> &p,
     wgmma_fence();
     q[1].multiply_values(values, at / 16, ones, y);
     wgmma_commit();
+    warpgroup_sync(p.row); /* all have done with q: a quarter of it is each warp's buffer */
+    uint32_t buffer = p.start + P::QUERIES + (threadIdx.x >> 5) * (2 * Results<W>::BYTES);
+    asm volatile("" : "+r"(buffer)); /* kept through the loop: with one register more to spare
+                                      * ptxas moves more ahead there, and spills */
+    const int stage = p.count % P::QUERY_STAGES;
+    const Results<W> to(a, buffer + stage * P::QUERY_STAGE,
+                        p.start + P::ORIGINS + 16 * (P::ROWS * stage + p.row));
+    q[0].lay(to, 0, p.sums());
+    const typename Results<W>::Pieces before = to.take();
     wgmma_wait();
     q[1].add_products(y, p.sums() + 8);
     release_stage(p.ring.empty());
     p.ring.advance();
+    to.put(a, 0, before);
+    q[1].lay(to, 1, p.sums() + 8);
+    const typename Results<W>::Pieces last = to.take();
+    release_stage(p.start + P::QUERY_BARRIERS + 8 * (P::QUERY_STAGES + stage));
+    to.put(a, 1, last);
 }
 
 template <int W, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
 {
     typedef Plan<W> P;
-    Place<W> p = {{start + P::BARRIERS, 0, 0}};
+    Place<W, PAIRS> p = {{start + P::BARRIERS, 0, 0}};
     p.start = start;
     p.row = warp >> 2;
     p.keys = kept_uniform(tile_start(start + 2 * p.row * P::TILE));
@@ -141,7 +156,6 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
             return;
         const uint32_t ready = start + P::QUERY_BARRIERS + p.count % P::QUERY_STAGES * 8;
         Block<W, PAIRS, MASKED> q[2];
-        __syncwarp(); /* the results before have left the buffer */
         q[0].clear(p.sums());
         q[1].clear(p.sums() + 8);
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
@@ -151,18 +165,6 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
             walk.join(p.row, a.tiles);
         }
         attend(a, p, q, walk);
-        release_stage(ready + 8 * P::QUERY_STAGES);
-        const Piece<P::ROWS> at(a, p.item());
-        const int query0 = 128 * at.block;
-        if (p.row >= at.rows)
-            continue;
-        const size_t first =
-            ((size_t)(at.b * a.R + at.row(a, p.row)) * a.H + at.h) * a.N + query0;
-        const uint32_t buffer = p.start + P::OUT + (threadIdx.x >> 5) * ROWS_OUT<W>;
-        const float2 l0 = {q[0].l(0, p.sums()), q[0].l(1, p.sums())};
-        const float2 l1 = {q[1].l(0, p.sums() + 8), q[1].l(1, p.sums() + 8)};
-        q[0].store(a, first, a.N - query0, l0, p.sums(), buffer);
-        q[1].store(a, first + 64, a.N - query0 - 64, l1, p.sums() + 8, buffer);
     }
 }
 

@@ -4,7 +4,7 @@
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_BLOCK_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_BLOCK_CUH
 
-#include "kernels/triangle_attention/twopass_forward_copy.cuh"
+#include "kernels/triangle_attention/twopass_forward_results.cuh"
 
 namespace {
 
@@ -247,63 +247,53 @@ struct Block {
         }
     }
 
-    /* Eight rows of o, of which `count` are inside N; first: index in [B,R,H,N] of the first. x,
-     * y are neighbouring columns 8n + 2c, + 1 of a row. */
-    __device__ __forceinline__ void store_rows(const Forward &a, size_t first, int count, int half,
-                                               float sum, float top, uint32_t buffer)
+    /* m and l of row g in even lanes, of row g + 8 in odd ones. */
+    __device__ __forceinline__ float own_m(bool odd, uint32_t at) const
     {
-        const int lane = (int)lane_now(), row = lane >> 2;
-        if (PAIRS)
-            sum = sum_of_four(sum);
+        if constexpr (ROWS_OUT_THERE)
+            return m(odd, at);
+        else
+            return odd ? rows[1] : rows[0];
+    }
+
+    __device__ __forceinline__ float own_l(bool odd, uint32_t at) const
+    {
+        const float l0 = l(0, at), l1 = l(1, at);
+        float x = odd ? l1 : l0;
+        if constexpr (PAIRS) { /* sum_of_four() of both rows */
+            x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, odd ? l0 : l1, 1));
+            x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, 2));
+        }
+        return x;
+    }
+
+    /* Stores m and inv, as block number `block`, and lays o and what it loses into the buffer. x, y
+     * are neighbouring columns 8n + 2c, + 1 of a row. At its end all have read m and l. */
+    __device__ __forceinline__ void lay(const Results<W> &to, int block, uint32_t at) const
+    {
+        const bool odd = to.lane & 1;
+        const float sum = own_l(odd, at);
         const bool empty = sum == 0.0f;
-        const float inv = empty ? 0.0f : __frcp_rn(sum);
-        uint32_t rounded[W / 8], beyond[W / 8];
-        if ((lane & 3) == 0 && row < count) {
-            a.m[first + row] = empty ? 0.0f : top;
-            a.inv[first + row] = inv;
-        }
+        const float rcp = __frcp_rn(empty ? 1.0f : sum); /* 1: a branch less */
+        const float inv = empty ? 0.0f : rcp;
+        const float mine = to.lane & 2 ? inv : empty ? 0.0f : own_m(odd, at);
+        if (64 * block < to.rows)
+            to.sum[64 * block] = mine;
+        uint32_t rounded[2][W / 8], beyond[2][W / 8];
 #pragma unroll
-        for (int n = 0; n < W / 8; n++) {
-            const float x = o[4 * n + 2 * half] * inv, y = o[4 * n + 2 * half + 1] * inv;
-            rounded[n] = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
-            beyond[n] = beyond_pair(x, y, rounded[n]);
-        }
-        if (a.o)
-            put_rows(a, a.o, first, count, rounded, buffer);
-        if (a.beyond)
-            put_rows(a, a.beyond, first, count, beyond, buffer);
-    }
-
-    static __device__ __forceinline__ void put_rows(const Forward &a, uint16_t *to, size_t first,
-                                                    int count, const uint32_t (&x)[W / 8],
-                                                    uint32_t buffer)
-    {
-        if constexpr (W == 64) { /* no shared memory is left for a buffer */
-            const int lane = (int)lane_now(), row = lane >> 2;
+        for (int half = 0; half < 2; half++) {
+            const float factor = __shfl_sync(0xffffffffu, inv, half, 2);
 #pragma unroll
-            for (int n = 0; n < W / 8; n++)
-                if (row < count && 8 * n < a.D)
-                    *reinterpret_cast<uint32_t *>(to + (first + row) * a.D + 8 * n
-                                                  + 2 * (lane & 3)) = x[n];
-            return;
+            for (int n = 0; n < W / 8; n++) {
+                const float x = o[4 * n + 2 * half] * factor;
+                const float y = o[4 * n + 2 * half + 1] * factor;
+                rounded[half][n] = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
+                beyond[half][n] = beyond_pair(x, y, rounded[half][n]);
+            }
         }
-        const RowPiece<W> lane;
-        __syncwarp(); /* the rows before have been read */
-        lay_rows<W>(buffer, x);
+        to.lay(0, rounded[0], rounded[1]);
+        to.lay(1, beyond[0], beyond[1]);
         __syncwarp();
-        if (lane.inside(count, a.D))
-            *reinterpret_cast<uint4 *>(to + (first + lane.row) * a.D + 8 * lane.piece) =
-                lane.take(buffer);
-    }
-
-    /* `first`: index in [B,R,H,N] of the block's first query, `count` of them inside N. l: of
-     * rows g, g + 8, read before any results went into the buffer. */
-    __device__ __forceinline__ void store(const Forward &a, size_t first, int count, float2 l,
-                                          uint32_t at, uint32_t buffer)
-    {
-        const int row = 16 * (int)(threadIdx.x >> 5 & 3);
-        store_rows(a, first + row, count - row, 0, l.x, m(0, at), buffer);
-        store_rows(a, first + row + 8, count - row - 8, 1, l.y, m(1, at), buffer);
     }
 };
 

@@ -34,18 +34,17 @@ struct Plan {
     static constexpr int ONES_BYTES = 16 * 2 * W, APART_BYTES = 512; /* 16 rows of a tile; pairs */
     static constexpr int MAXIMA = ONES + APART_BYTES;                /* with pairs, W = 32 */
     static constexpr int MAXIMA_BYTES = 4 * THREADS_SOFT; /* 16 for four threads */
-    /* A buffer of eight rows a warp, or none. */
-    static constexpr int OUT = W == 32 ? MAXIMA + MAXIMA_BYTES : ONES + ONES_BYTES;
-    static constexpr int OUT_BYTES = W == 64 ? 0 : WARPS * ROWS_OUT<W>;
-    static constexpr int KEY_WORDS = OUT + OUT_BYTES; /* a Walk a stage of q */
+    static constexpr int SUMS = W == 32 ? MAXIMA + MAXIMA_BYTES : ONES + ONES_BYTES; /* likewise */
+    static constexpr int KEY_WORDS = SUMS + (W == 32 ? 16 * THREADS_SOFT : 0);
+    /* A Walk a stage of q, and an Origin a row. */
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
-    static constexpr int SHARED = QUERY_BARRIERS + 16 * QUERY_STAGES;
+    static constexpr int ORIGINS = QUERY_BARRIERS + 16 * QUERY_STAGES;
+    static constexpr int SHARED = ORIGINS + QUERY_STAGES * ROWS * 16;
     static constexpr int THRESHOLDS = KEY_WORDS; /* likewise, where there are no key words */
-    static_assert(ONES + ONES_BYTES <= OUT && ONES + APART_BYTES <= OUT, "ones fit");
+    static_assert(ONES + ONES_BYTES <= SUMS && ONES + APART_BYTES <= SUMS, "ones fit");
     static_assert(W != 32 || MAXIMA_BYTES <= QUERY_STAGES * WALK, "thresholds fit");
-    static_assert(W != 32 || ROWS_OUT<W> == 32 * 16, "a warp's row sums fill its buffer");
     static_assert(SHARED <= SHARED_LIMIT && TILE % (16 * W) == 0, "fits; swizzles are aligned");
 };
 
@@ -55,9 +54,31 @@ template <int W>
 __device__ __forceinline__ uint32_t maxima(uint32_t sums)
 {
     typedef Plan<W> P;
-    const uint32_t x = sums - (shared_start() + P::OUT); /* 16 thread + 8 block */
+    const uint32_t x = sums - (shared_start() + P::SUMS); /* 16 thread + 8 block */
     return shared_start() + P::MAXIMA + ((x >> 2 & ~15u) | (x & 8));
 }
+
+/* Which rows a warpgroup has, from the copying thread, which has time to divide for it. */
+struct Origin {
+    size_t first; /* index in [B,R,H,N] of the first query */
+    int count;    /* of queries from there to N; 0 beyond the last row */
+
+    __device__ __forceinline__ Origin(size_t first, int count) : first(first), count(count) {}
+    __device__ __forceinline__ Origin(uint32_t address)
+    {
+        const uint4 x = load_shared_piece(address);
+        first = (size_t)x.y << 32 | x.x;
+        count = (int)x.z;
+    }
+    __device__ __forceinline__ void write(uint32_t address) const
+    {
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %3};"
+                     :
+                     : "r"(address), "r"((uint32_t)first), "r"((uint32_t)(first >> 32)),
+                       "r"(count)
+                     : "memory");
+    }
+};
 
 /* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
  * words are at a shared address, ROW_WORDS bytes a row. */
@@ -136,6 +157,11 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
         const int words = MASKED ? 8 * range_words(a.tiles) : 0;
         Walk<MASKED> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
         barrier_wait(queries.empty(), queries.parity);
+        order_copies(); /* results have passed through this stage */
+        for (int i = 0; i < P::ROWS; i++)
+            Origin(((size_t)(p.b * a.R + p.row(a, i)) * a.H + p.h) * a.N + 128 * p.block,
+                   i < p.rows ? a.N - 128 * p.block : 0)
+                .write(start + P::ORIGINS + 16 * (P::ROWS * queries.stage + i));
         barrier_expect(queries.full(), P::QUERY_STAGE + P::ROWS * words);
         for (int i = 0; MASKED && i < P::ROWS; i++)
             copy_bytes(walk.words + i * ROW_WORDS,

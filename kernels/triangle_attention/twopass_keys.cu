@@ -350,8 +350,9 @@ __device__ __forceinline__ void one_item(const Keys &a, uint32_t start, int key0
     Block<W, PAIRS> keys;
     load_ones_operand(keys.ones, start + P::ONES);
     barrier_wait(operands.full(), operands.parity);
-    load_operand<W>(keys.k, start + P::OPERANDS + 2 * group * P::TILE);
-    load_operand<W>(keys.v, start + P::OPERANDS + (2 * group + 1) * P::TILE);
+    const uint32_t mine = start + P::OPERANDS + 2 * group * P::TILE + operand_of_lane<W>();
+    load_operand<W>(keys.k, mine);
+    load_operand<W>(keys.v, mine + P::TILE);
     const Header my = Header::get(header);
     release_stage(operands.empty());
     operands.advance();

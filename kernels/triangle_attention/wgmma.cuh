@@ -205,6 +205,12 @@ __device__ __forceinline__ uint64_t plain_descriptor(uint32_t start)
     return y;
 }
 
+/* The 128 threads of a warpgroup wait for each other. */
+__device__ __forceinline__ void warpgroup_sync(int warpgroup)
+{
+    asm volatile("bar.sync %0, 128;" : : "r"(warpgroup + 1) : "memory");
+}
+
 /* Registers of the warpgroups that compute and of the one that copies, in eights and together
  * no more than the CTA starts with, which is what 65536 leave each thread, rounded down to an
  * eight: with 2, 3 and 4 of the former 240, 160 and 112, and 24, 32 and 32 for the latter. */
