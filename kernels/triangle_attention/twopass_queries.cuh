@@ -48,13 +48,16 @@ struct Worker {
         load_accumulators(s[c], bias);
     }
 
-    /* From a stage of q and dout, and this thread's row values. */
-    __device__ __forceinline__ void take_row(uint32_t stage, uint32_t row_values)
+    /* q, dout and row values of a row, from where they are in their rings. place: this thread's
+     * in a tile, operand_of_lane(), if it is kept. */
+    __device__ __forceinline__ void take_row(uint32_t queries, uint32_t row_values, uint32_t place)
     {
         if constexpr (KEPT) {
-            load_operand<W>(q, stage);
-            load_operand<W>(dout, stage + P::TILE);
-            load_row_values(values, row_values);
+            if (!P::KEEP_PLACE)
+                place = operand_of_lane<W>();
+            load_operand<W>(q, queries + place);
+            load_operand<W>(dout, queries + P::TILE + place);
+            load_row_values(values, row_values + place / (2 * W) * 16);
         }
     }
 
@@ -161,15 +164,17 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     typedef Plan<W, HALF, PAIRS, MASKED> P;
     constexpr int STEPS = P::STEPS;
     const int group = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 7), 0);
-    const uint32_t bias =
-        start + P::BIAS + group * BIAS_TILE + 16 * (threadIdx.x & 127);
+    uint32_t mine = start + 16 * (threadIdx.x & 127);
+    if (!P::AT_ONCE)
+        asm("" : "+r"(mine)); /* one register, not its parts */
+    const uint32_t bias = mine + (P::BIAS + group * BIAS_TILE);
     const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
     const uint32_t ones = plain_start<128>(start + P::ONES);
     const uint32_t all_queries = tile_start(start + P::QUERIES);
     const uint32_t all_values = plain_start<0>(start + P::VALUES);
-    const uint32_t row_values = start + P::VALUES + 16 * row_of_lane();
     const uint32_t words = start + P::KEY_WORDS;
-    const Passage<P, W> passage = {start};
+    const uint32_t kept_place = P::KEEP_PLACE ? operand_of_lane<W>() : 0;
+    const Passage<P, W> passage = {start, P::AT_ONCE ? (int)(threadIdx.x >> 7) : group, mine};
     Worker<W, HALF, PAIRS, MASKED> w;
 #pragma unroll
     for (int u = 0; u < STEPS; u++)
@@ -185,6 +190,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
 
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
     const int row = rows.begin(a);
+    const int kept_end = MASKED ? rows.end(a) : 0;
+    const auto end = [&] { return MASKED ? kept_end : rows.end(a); };
     int previous = 0, one_before = 0; /* the row before this one, and the one before that */
     uint32_t done = 0; /* rows of which all steps have begun: the number of this one */
     /* The ring of row stages, at row number n. */
@@ -192,10 +199,11 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         return {start + P::ROW_BARRIERS, (int)(n % P::ROWS), n / P::ROWS & 1};
     };
     uint32_t last_keys = all_keys;    /* k of the last step of the stage before */
-    /* Step u of row r; the last one starts on the next row and returns its number. One piece
+    uint32_t word_ahead = ~0u; /* the valid keys of the next step, asked for a step ahead */
+    /* Step u of row r; the last one starts on the row `next`. One piece
      * from fence to wait in either case: chosen between inside, descriptors would not stay
      * uniform and ptxas would serialise. */
-    const auto one_step = [&](auto place, auto is_last, int r, int steps) {
+    const auto one_step = [&](auto place, auto is_last, int r, int steps, int next) {
         constexpr int u = decltype(place)::value >> 1, c = decltype(place)::value & 1;
         constexpr bool last = decltype(is_last)::value;
         constexpr int at = u % P::PAGE; /* within the stage */
@@ -204,11 +212,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             ring.stage = __shfl_sync(0xffffffffu, ring.stage, 0);
         const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
         Ring<P::STAGES> ahead = ring;
-        int next = r + 1;
         uint32_t word = ~0u;
-        if (MASKED && last)
-            next = (int)load_shared_uniform(words + done % P::WORD_ROWS * P::WORDS + P::LIVE + 8);
-        const bool more = turns_page && (!last || uniform<MASKED>(next < rows.end(a)));
+        const bool more = turns_page && (!last || uniform<MASKED>(next < end()));
         const Ring<P::ROWS> queries = row_stage(done + (last && more ? 1 : 0));
         if (more) {
             ahead.advance();
@@ -217,7 +222,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         if (last && more) {
             barrier_wait(queries.full(), queries.parity);
             w.take_row(start + P::QUERIES + queries.stage * P::ROW,
-                       row_values + queries.stage * ROW_VALUES);
+                       start + P::VALUES + queries.stage * ROW_VALUES, kept_place);
         }
         settled(w.s[c ^ 1]);
         wgmma_fence();
@@ -234,8 +239,12 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_commit();
         if (P::KEPT && last && more)
             release_stage(queries.empty());
-        if (MASKED)
-            word = load_shared_uniform(words + done % P::WORD_ROWS * P::WORDS + 8 * u + 4 * group);
+        if (MASKED) {
+            word = word_ahead;
+            word_ahead = load_shared_uniform(
+                words + (done + (last ? 1 : 0)) % P::WORD_ROWS * P::WORDS + (last ? 0 : 8 * (u + 1))
+                + 4 * group);
+        }
         uint32_t high[8], low[PAIRS ? 8 : 1];
         /* The bias of the step after the next, of this row or of the next one. */
         const uint32_t then =
@@ -255,6 +264,8 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             for (int i = 0; i < 8; i++)
                 high[i] = low[PAIRS ? i : 0] = 0;
         }
+        if (P::PASS > 0 && u == P::PASS && a.dq && done > 0)
+            passage.pass_on(a, one_before, done - 1);
         wgmma_wait();
         settled(w.s[c ^ 1]);
         settled(w.ds[c ^ 1]);
@@ -272,7 +283,9 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             if (!P::KEPT)
                 release_stage(row_stage(done - 1).empty());
             if (a.dq)
-                passage.end_row(a, w.dq, !P::AT_ONCE ? one_before : previous, done - 1);
+                passage.end_row(a, w.dq, previous, done - 1);
+            if (a.dq && P::PASS == 0)
+                passage.pass_on(a, one_before, done - 1);
         }
         if (at == 0 && u > 0)
             release_stage(ring.before().empty());
@@ -290,27 +303,27 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
             last_keys = keys + at * (P::TILE / 16);
             ring = ahead;
         }
-        return next;
     };
     /* The steps of row r from u on; the first scores are in the half `parity` of s. */
     const auto one_row = [&](auto parity, int r) {
         constexpr int PARITY = decltype(parity)::value;
-        int next = 0, steps = STEPS;
+        int next = r + 1, steps = STEPS;
         if (MASKED) { /* known as uniform again, behind exits */
             ring.stage = __shfl_sync(0xffffffffu, ring.stage, 0);
             last_keys = __shfl_sync(0xffffffffu, last_keys, 0);
             done = __shfl_sync(0xffffffffu, done, 0);
-            steps = (int)load_shared_uniform(words + done % P::WORD_ROWS * P::WORDS + P::LIVE + 4);
+            const uint32_t live = words + done % P::WORD_ROWS * P::WORDS + P::LIVE;
+            steps = (int)load_shared_uniform(live + 4), next = (int)load_shared_uniform(live + 8);
         }
         const auto step = [&](auto number) {
             constexpr int u = decltype(number)::value;
             const std::integral_constant<int, 2 * u + ((u + PARITY) & 1)> place;
             if (u == STEPS - 1
                 || (MASKED && u % ROW_GRAIN == ROW_GRAIN - 1 && uniform<true>(u == steps - 1))) {
-                next = one_step(place, std::true_type{}, r, steps);
+                one_step(place, std::true_type{}, r, steps, next);
                 return true;
             }
-            one_step(place, std::false_type{}, r, steps);
+            one_step(place, std::false_type{}, r, steps, next);
             return false;
         };
         static_assert(STEPS >= 4 && STEPS <= 6, "unrolled by hand");
@@ -332,7 +345,9 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         barrier_wait(row_stage(0).full(), 0);
         w.take_bias(0, bias);
         w.take_bias(1, bias + w.BIAS_STEP);
-        w.take_row(start + P::QUERIES, row_values);
+        w.take_row(start + P::QUERIES, start + P::VALUES, kept_place);
+        if (MASKED)
+            word_ahead = load_shared_uniform(words + 4 * group);
         settled(w.s[0]);
         wgmma_fence();
         w.scores(0, all_keys, ones, all_queries, all_values);
@@ -342,9 +357,9 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         settled(w.ds[0]);
         if (P::KEPT)
             release_stage(row_stage(0).empty());
-        for (int r = row; uniform<MASKED>(r < rows.end(a));) {
+        for (int r = row; uniform<MASKED>(r < end());) {
             r = one_row(std::integral_constant<int, 0>{}, r);
-            if (!MASKED && STEPS % 2 != 0 && r < rows.end(a))
+            if (!MASKED && STEPS % 2 != 0 && r < end())
                 r = one_row(std::integral_constant<int, 1>{}, r);
         }
         wgmma_fence();
@@ -353,8 +368,9 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_wait();
         settled(w.dq);
         if (a.dq) {
-            passage.end_row(a, w.dq, !P::AT_ONCE ? one_before : previous, done - 1);
-            passage.end(a, w.dq, previous, done - 1);
+            passage.end_row(a, w.dq, previous, done - 1);
+            passage.pass_on(a, one_before, done - 1);
+            passage.end(a, previous, done - 1);
         }
     }
     if (a.slabs)
@@ -374,7 +390,7 @@ __global__ void __launch_bounds__(384, 1)
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<P::ROWS>(start + P::ROW_BARRIERS, P::WARPS);
         barrier_init(start + P::READY, 1);
-        Passage<P, W>{start}.init(a, Place(a));
+        Passage<P, W>{start, 0, start}.init(a, Place(a));
     }
     publish_shared();
     cluster_sync();

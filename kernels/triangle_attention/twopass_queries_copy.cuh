@@ -30,10 +30,14 @@ template <int W, int HALF, bool PAIRS, bool MASKED>
 struct Plan {
     static constexpr int GROUPS = 2, WARPS = 4 * GROUPS, THREADS = 128 * GROUPS + 128;
     static constexpr int STEPS = HALF / 32, TILE = 64 * W * 2;
-    /* Where dq stands among the products of a step, and behind which step ptxas may not move
-     * work: as measured. */
+    /* As measured: where dq stands among the products of a step; behind which step ptxas may not
+     * move work; beside the products of which step dq of the row before is passed on (0: of none);
+     * whether a register keeps this thread's place in a tile of q or dout. */
     static constexpr bool DQ_LAST = W == 16;
-    static constexpr int CUT = W == 16 ? 1 : 2;
+    static constexpr bool PLAIN = W == 32 && !PAIRS && !MASKED;
+    static constexpr int CUT = W == 16 ? 1 : PLAIN && HALF == 192 ? 3 : 2;
+    static constexpr int PASS = PLAIN ? 1 : 0;
+    static constexpr bool KEEP_PLACE = W == 16 || (W == 32 && MASKED && !PAIRS);
     /* W = 64: dq as DqAtOnce has it, for shared memory, and q and dout not kept. */
     static constexpr bool AT_ONCE = W == 64;
     /* Steps of a stage: where a row may end after two, no more than that, and then the next rows'

@@ -25,9 +25,12 @@ namespace {
  * behind that have read what this one sent. Each completes once in two rows. */
 template <class Plan, int W>
 struct DqPassage {
-    uint32_t start; /* of the shared memory */
+    uint32_t start; /* of the shared memory, a multiple of 512 */
+    int group;      /* the warpgroup, known as uniform */
+    uint32_t mine;  /* start, and 16 bytes on for each thread of the warpgroup before this one */
 
-    static __device__ __forceinline__ int group() { return (int)(threadIdx.x >> 7); }
+    __device__ __forceinline__ bool first_of_group() const { return mine == start; }
+    __device__ __forceinline__ bool first_of_warp() const { return (mine & 31 * 16) == 0; }
     enum { LAID = 1, READ = 3 }; /* and the next; 0 is that of __syncthreads() */
     static __device__ __forceinline__ void tell(int barrier)
     {
@@ -45,7 +48,7 @@ struct DqPassage {
     /* This thread's place in a buffer: 0, 1 of the first, 2, 3 of the second warpgroup. */
     __device__ __forceinline__ uint32_t part(int buffer) const
     {
-        return start + Plan::HAND + buffer * Plan::HANDED + 16 * (threadIdx.x & 127);
+        return mine + (Plan::HAND + buffer * Plan::HANDED);
     }
 
     /* One thread, before the cluster's first barrier. Where dq of row 0 goes, from the CTA's
@@ -91,24 +94,25 @@ struct DqPassage {
         settled(dq);
     }
 
-    /* Row r, number n, which this warpgroup sees to. dq: W / 2 registers. */
-    __device__ __forceinline__ void send(const TwopassQueries &a, float (&dq)[W / 2], int r,
-                                         uint32_t n) const
+    /* Row r, number n, which this warpgroup sees to. Touches no accumulator: it runs beside the
+     * products of a step. */
+    __device__ __forceinline__ void send(const TwopassQueries &a, int r, uint32_t n) const
     {
-        const int g = group(), range = (int)cluster_rank();
+        const int g = group, range = (int)cluster_rank();
         const uint32_t parity = n >> 1 & 1;
-        const uint32_t passed = start + Plan::PASSED + g * Plan::HANDED + 16 * (threadIdx.x & 127);
+        const uint32_t passed = mine + (Plan::PASSED + g * Plan::HANDED);
+        float dq[W / 2];
         load_accumulators(dq, part(2 * g));
         await(LAID + (g ^ 1));
         add(dq, part(2 * (g ^ 1) + 1));
         tell(READ + (g ^ 1));
         if (range > 0) {
             barrier_wait(arrived(g), parity);
-            if ((threadIdx.x & 127) == 0)
+            if (first_of_group())
                 barrier_expect(arrived(g), Plan::HANDED); /* for the row after the next */
             add(dq, passed);
             __syncwarp();
-            if ((threadIdx.x & 31) == 0)
+            if (first_of_warp())
                 cluster_arrive(cluster_address(taken(g), range - 1));
         }
         if (range + 1 == a.ranges) {
@@ -124,11 +128,11 @@ struct DqPassage {
                            dq[4 * i + 3], barrier);
     }
 
-    /* At the end of row number n, with this warpgroup's part of its dq; r: the row before. */
-    __device__ __forceinline__ void end_row(const TwopassQueries &a, float (&dq)[W / 2], int r,
+    /* At the end of a row, number n, with this warpgroup's part of its dq. */
+    __device__ __forceinline__ void end_row(const TwopassQueries &, float (&dq)[W / 2], int,
                                             uint32_t n) const
     {
-        const int g = group();
+        const int g = group;
         if ((int)(n & 1) == g) {
             lay(part(2 * g), dq);
             return;
@@ -137,35 +141,71 @@ struct DqPassage {
             await(READ + g);
         lay(part(2 * g + 1), dq);
         tell(LAID + g);
-        if (n > 0)
-            send(a, dq, r, n - 1);
+    }
+
+    /* Behind end_row() of row number n; r: the row before. */
+    __device__ __forceinline__ void pass_on(const TwopassQueries &a, int r, uint32_t n) const
+    {
+        if ((int)(n & 1) != group && n > 0)
+            send(a, r, n - 1);
     }
 
     /* After the last row, number n. */
-    __device__ __forceinline__ void end(const TwopassQueries &a, float (&dq)[W / 2], int r,
-                                        uint32_t n) const
+    __device__ __forceinline__ void end(const TwopassQueries &a, int r, uint32_t n) const
     {
-        const int g = group();
+        const int g = group;
         if ((int)(n & 1) == g)
-            send(a, dq, r, n);
+            send(a, r, n);
         if (n > 0 || g > 0) /* what was told after the last row of the other */
             await(READ + g);
     }
 
+    /* dq of the row to memory, as pieces of 16 bytes if it is BF16 and W < 64: through what this
+     * warp has laid down of the row, which all its threads have read. */
     __device__ __forceinline__ void store(const TwopassQueries &a, const float (&dq)[W / 2],
                                           int r) const
     {
-        const int query = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
-        const uint32_t bytes = a.wide ? 4 : 2;
+        const uint32_t thread = thread_now(), bytes = a.wide ? 4 : 2;
+        const int query = 16 * (int)(thread >> 5 & 3);
         uint64_t first, inside;
         asm volatile("ld.shared.v2.b64 {%0, %1}, [%2];"
                      : "=l"(first), "=l"(inside)
                      : "r"(start + Plan::TARGET));
         char *to = reinterpret_cast<char *>(first) + (uint64_t)(uint32_t)r * a.row_bytes
-                   + (query * a.D + 2 * (threadIdx.x & 3)) * bytes;
+                   + query * a.D * bytes;
+        const int count = (int)inside - query;
+        if constexpr (W < 64) {
+            if (!a.wide) {
+                const uint32_t buffer = part(2 * group) & ~(31u * 16);
+                const RowPiece<W> lane;
+                uint4 rows[2];
+                __syncwarp();
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    uint32_t rounded[W / 8];
+#pragma unroll
+                    for (int n = 0; n < W / 8; n++)
+                        rounded[n] = pack_bf16(dq[4 * n + 2 * half] * a.sc,
+                                               dq[4 * n + 2 * half + 1] * a.sc);
+                    lay_rows<W>(buffer + 2048 * half, rounded);
+                }
+                __syncwarp();
+#pragma unroll
+                for (int half = 0; half < 2; half++)
+                    rows[half] = lane.take(buffer + 2048 * half);
+                to += ((int)lane.row * a.D + 8 * (int)lane.piece) * 2;
+#pragma unroll
+                for (int half = 0; half < 2; half++)
+                    if (lane.inside(count - 8 * half, a.D))
+                        *reinterpret_cast<uint4 *>(to + 16 * half * a.D) = rows[half];
+                return;
+            }
+        }
+        const int row = (int)(thread >> 2 & 7);
+        to += (row * a.D + 2 * (int)(thread & 3)) * bytes;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            if (query + 8 * half >= (int)inside)
+            if (row + 8 * half >= count)
                 continue;
             char *at = to + 8 * half * a.D * bytes;
 #pragma unroll
@@ -189,9 +229,9 @@ struct DqAtOnce : DqPassage<Plan, W> {
     __device__ __forceinline__ void end_row(const TwopassQueries &a, float (&dq)[W / 2], int r,
                                             uint32_t n) const
     {
-        const int g = Base::group(), range = (int)cluster_rank();
+        const int g = this->group, range = (int)cluster_rank();
         const uint32_t parity = n >> 1 & 1;
-        const uint32_t passed = this->start + Plan::PASSED + 16 * (threadIdx.x & 127);
+        const uint32_t passed = this->mine + Plan::PASSED;
         if ((int)(n & 1) != g) {
             Base::lay(this->part(0), dq);
             Base::tell(Base::LAID + g);
@@ -201,11 +241,11 @@ struct DqAtOnce : DqPassage<Plan, W> {
         Base::add(dq, this->part(0));
         if (range > 0) {
             barrier_wait(this->arrived(g), parity);
-            if ((threadIdx.x & 127) == 0)
+            if (this->first_of_group())
                 barrier_expect(this->arrived(g), Plan::HANDED); /* for the row after the next */
             Base::add(dq, passed);
             __syncwarp();
-            if ((threadIdx.x & 31) == 0)
+            if (this->first_of_warp())
                 cluster_arrive(cluster_address(this->taken(g), range - 1));
         }
         if (range + 1 == a.ranges) {
@@ -221,10 +261,8 @@ struct DqAtOnce : DqPassage<Plan, W> {
                            dq[4 * i + 3], barrier);
     }
 
-    __device__ __forceinline__ void end(const TwopassQueries &, const float (&)[W / 2], int,
-                                        uint32_t) const
-    {
-    }
+    __device__ __forceinline__ void pass_on(const TwopassQueries &, int, uint32_t) const {}
+    __device__ __forceinline__ void end(const TwopassQueries &, int, uint32_t) const {}
 };
 
 template <class Plan, int W>
