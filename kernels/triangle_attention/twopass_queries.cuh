@@ -166,7 +166,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const int group = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 7), 0);
     uint32_t mine = start + 16 * (threadIdx.x & 127);
     if (!P::AT_ONCE)
-        asm("" : "+r"(mine)); /* one register, not its parts */
+        asm("" : "+r"(mine)); /* as one register: of its parts ptxas would keep more */
     const uint32_t bias = mine + (P::BIAS + group * BIAS_TILE);
     const uint32_t all_keys = tile_start(start + group * (P::TILE / 2));
     const uint32_t ones = plain_start<128>(start + P::ONES);
@@ -174,6 +174,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     const uint32_t all_values = plain_start<0>(start + P::VALUES);
     const uint32_t words = start + P::KEY_WORDS;
     const uint32_t kept_place = P::KEEP_PLACE ? operand_of_lane<W>() : 0;
+    /* DqAtOnce: as a number that differs by thread; known as uniform it makes ptxas spill. */
     const Passage<P, W> passage = {start, P::AT_ONCE ? (int)(threadIdx.x >> 7) : group, mine};
     Worker<W, HALF, PAIRS, MASKED> w;
 #pragma unroll
@@ -200,9 +201,9 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     };
     uint32_t last_keys = all_keys;    /* k of the last step of the stage before */
     uint32_t word_ahead = ~0u; /* the valid keys of the next step, asked for a step ahead */
-    /* Step u of row r; the last one starts on the row `next`. One piece
-     * from fence to wait in either case: chosen between inside, descriptors would not stay
-     * uniform and ptxas would serialise. */
+    /* Step u of row r; the last one starts on the row `next`. One piece from fence to wait in
+     * either case: chosen between inside, descriptors would not stay uniform and ptxas would
+     * serialise. */
     const auto one_step = [&](auto place, auto is_last, int r, int steps, int next) {
         constexpr int u = decltype(place)::value >> 1, c = decltype(place)::value & 1;
         constexpr bool last = decltype(is_last)::value;
