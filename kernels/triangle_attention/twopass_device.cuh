@@ -111,20 +111,21 @@ __device__ __forceinline__ bool uniform(bool x)
 }
 
 /* ld.volatile: equal loads would be merged, and the value copied register by register. */
-__device__ __forceinline__ float4 load_shared4(uint32_t address)
-{
-    float4 x;
-    asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                 : "r"(address));
-    return x;
-}
-
 __device__ __forceinline__ uint4 load_shared_piece(uint32_t address)
 {
     uint4 x;
     asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(address));
+    return x;
+}
+
+/* The same as FP32: of bits made into FP32 ptxas would allocate the accumulators otherwise. */
+__device__ __forceinline__ float4 load_shared4(uint32_t address)
+{
+    float4 x;
+    asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
                  : "r"(address));
     return x;
 }
@@ -197,9 +198,8 @@ __device__ __forceinline__ void set_ones_operand(uint32_t start)
 
 __device__ __forceinline__ void load_ones_operand(uint32_t (&a)[4], uint32_t start)
 {
-    asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(start + 16 * lane_now()));
+    const uint4 x = load_shared_piece(start + 16 * lane_now());
+    a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
 }
 
 /* 16 columns, an A operand of four registers, from eight accumulators: the high part is
@@ -419,6 +419,17 @@ __device__ __forceinline__ void lay_rows(uint32_t buffer, const uint32_t (&x)[W 
                      :
                      : "r"(to), "r"(x[0]), "r"(x[1])
                      : "memory");
+}
+
+/* Accumulators x[4 n], x[4 n + 1], times `factor`, rounded to BF16: 2^-9. */
+template <int W>
+__device__ __forceinline__ void round_rows(uint32_t buffer, const float *x, float factor)
+{
+    uint32_t rounded[W / 8];
+#pragma unroll
+    for (int n = 0; n < W / 8; n++)
+        rounded[n] = pack_bf16(x[4 * n] * factor, x[4 * n + 1] * factor);
+    lay_rows<W>(buffer, rounded);
 }
 
 /* The row and the piece of it that a lane takes out; with W = 16 the upper half has none. With

@@ -210,17 +210,6 @@ __device__ __forceinline__ void store_row(float *to, const float *x, float facto
                                : make_float2(0.0f, 0.0f);
 }
 
-/* Rounded to BF16, into a buffer of eight rows. */
-template <int W>
-__device__ __forceinline__ void round_rows(uint32_t buffer, const float *x, float factor)
-{
-    uint32_t rounded[W / 8];
-#pragma unroll
-    for (int n = 0; n < W / 8; n++)
-        rounded[n] = pack_bf16(x[4 * n] * factor, x[4 * n + 1] * factor);
-    lay_rows<W>(buffer, rounded);
-}
-
 /* 64 keys of one row. A step takes 32 queries. */
 template <int W, bool PAIRS>
 struct Block {

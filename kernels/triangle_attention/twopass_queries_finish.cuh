@@ -181,14 +181,8 @@ struct DqPassage {
                 uint4 rows[2];
                 __syncwarp();
 #pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    uint32_t rounded[W / 8];
-#pragma unroll
-                    for (int n = 0; n < W / 8; n++)
-                        rounded[n] = pack_bf16(dq[4 * n + 2 * half] * a.sc,
-                                               dq[4 * n + 2 * half + 1] * a.sc);
-                    lay_rows<W>(buffer + 2048 * half, rounded);
-                }
+                for (int half = 0; half < 2; half++)
+                    round_rows<W>(buffer + 2048 * half, dq + 2 * half, a.sc);
                 __syncwarp();
 #pragma unroll
                 for (int half = 0; half < 2; half++)
