@@ -104,6 +104,19 @@ __device__ __forceinline__ void copy_bytes(uint32_t to, const void *from, int by
                  : "memory");
 }
 
+/* To the same place of every CTA of the cluster that has a bit in `ctas`; the barrier there counts
+ * the bytes. */
+__device__ __forceinline__ void copy_bytes_to(uint16_t ctas, uint32_t to, const void *from,
+                                              int bytes, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1], %2, [%3], %4;"
+                 :
+                 : "r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier),
+                   "h"(ctas)
+                 : "memory");
+}
+
 /* Position in a ring of STAGES buffers: full[i] at `barriers` + 8 i, empty[i] behind. COUNTED:
  * `parity` counts rounds, and phase() is the parity: ptxas has it in a uniform register then. */
 template <int STAGES, bool COUNTED = false>

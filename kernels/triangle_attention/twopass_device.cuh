@@ -3,6 +3,7 @@
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_DEVICE_CUH
 
+#include "kernels/triangle_attention/cluster.cuh"
 #include "kernels/triangle_attention/device.cuh"
 #include "kernels/triangle_attention/tma.cuh"
 #include "kernels/triangle_attention/twopass.cuh"
@@ -11,25 +12,27 @@
 
 enum {
     BIAS_TILE = 64 * 32 * 4, /* bytes of a bias tile of 64 x 32 */
-    /* Of the words of a row (twopass.cuh). */
-    ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 4) * 8, /* without those by range */
+    /* Of the words of a row (twopass.cuh), up to PART. */
+    ROW_WORDS = (GG_TA_TWOPASS_MAX_KEYS / GG_TA_TILE + 2) * 8,
     ROW_VALUES = GG_TA_TILE * 16,    /* bytes of the row values of 64 queries */
     SHARED_LIMIT = 227 * 1024        /* of a CTA on sm_90 */
 };
 
 /* What a persistent CTA takes at a time: 128 queries or keys from 128 `block` on, ROWS rows;
- * beyond the last row, it again. Arguments have blocks, row_groups, order, R and H. */
+ * beyond the last row, it again. Where all keys are valid two CTAs, fellows, form a cluster: a
+ * piece of work is twice as many rows, half of them for each, and they share the bias. Arguments
+ * have blocks, row_groups, fellows (2, or 1), order, R and H. */
 template <int ROWS>
 struct Piece {
     int block, r0, h, b; /* r0: place of the first row in their order */
-    int rows;            /* of ROWS */
+    int rows;            /* of ROWS; 0 or less: none is left */
 
     template <class Arguments>
     __device__ __forceinline__ Piece(const Arguments &a, int piece)
     {
         block = piece % a.blocks;
         piece /= a.blocks;
-        r0 = piece % a.row_groups * ROWS;
+        r0 = (piece % a.row_groups * a.fellows + (int)cluster_rank()) * ROWS;
         piece /= a.row_groups;
         h = piece % a.H;
         b = piece / a.H;
@@ -38,9 +41,42 @@ struct Piece {
     template <class Arguments>
     __device__ __forceinline__ int row(const Arguments &a, int i) const
     {
-        return ordered_row(a.order, b, a.R, r0 + min(i, rows - 1));
+        return ordered_row(a.order, b, a.R, min(r0 + i, a.R - 1));
     }
 };
+
+/* How many pieces are taken at a time, and which of them is this CTA's. */
+__device__ __forceinline__ int pieces_at_a_time(int fellows)
+{
+    return (int)gridDim.x >> (fellows - 1);
+}
+
+__device__ __forceinline__ int first_piece(int fellows)
+{
+    int cta;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(cta)); /* read again, not kept */
+    return cta >> (fellows - 1);
+}
+
+/* Two blocks of bias, `stride` bytes apart, to a stage of the ring, of which the copying thread has
+ * waited for its own warps. Fellows bring one each, for both, so that L2 is asked for it once: when
+ * the other has waited for its warps too. `free`: a barrier for each stage, at which it says so. */
+template <int STAGES>
+__device__ __forceinline__ void copy_bias(int fellows, uint32_t to, const char *from, size_t stride,
+                                          const Ring<STAGES> &ring, uint32_t free)
+{
+    constexpr int BLOCK = 2 * BIAS_TILE;
+    if (fellows == 1) {
+        for (int i = 0; i < 2; i++)
+            copy_bytes(to + i * BLOCK, from + i * stride, BLOCK, ring.full());
+        return;
+    }
+    const int rank = (int)cluster_rank();
+    const uint32_t mine = free + 8 * ring.stage;
+    cluster_arrive(cluster_address(mine, rank ^ 1));
+    barrier_wait(mine, ring.parity ^ 1);
+    copy_bytes_to(3, to + rank * BLOCK, from + rank * stride, BLOCK, ring.full());
+}
 
 /* Where k and v of a key tile come from: as they are, from the copy without its invalid keys,
  * or, to be zero, from beyond the tensor. */
@@ -236,6 +272,13 @@ __device__ __forceinline__ float2 whole_pair(uint32_t rounded, uint32_t beyond)
                        __uint_as_float(__byte_perm(beyond, rounded, 0x7632) - nothing));
 }
 
+/* What the swizzle of a tile does to the 16-byte pieces of a row: their numbers are turned. */
+template <int W>
+__device__ __forceinline__ uint32_t turn_of_row(uint32_t row)
+{
+    return W == 64 ? row & 7 : W == 32 ? row >> 1 & 3 : row >> 2 & 1;
+}
+
 /* acc = chain(acc; x, tile rows [k][W]) over 16 STEPS values of k, high then low in each
  * step; the first step starts from +0 unless keep. */
 template <int W, bool PAIRS, int STEPS>
@@ -251,19 +294,6 @@ __device__ __forceinline__ void multiply_rows(float (&acc)[W / 2], const uint32_
     }
 }
 
-/* acc = chain(+0; low, tile rows), then chain(acc; high, tile rows): what is small first. */
-template <int W, int STEPS>
-__device__ __forceinline__ void multiply_rows_apart(float (&acc)[W / 2], const uint32_t *high,
-                                                    const uint32_t *low, uint32_t start)
-{
-#pragma unroll
-    for (int k = 0; k < STEPS; k++)
-        wgmma<1>(acc, low + 4 * k, tile_descriptor<W>(start + k * 2 * W), k > 0);
-#pragma unroll
-    for (int k = 0; k < STEPS; k++)
-        wgmma<1>(acc, high + 4 * k, tile_descriptor<W>(start + k * 2 * W), 1);
-}
-
 /* acc = chain(acc; x, tile rows [k][W]) over 16 STEPS values of k, and in its last four the same of
  * x and the ones that lie beyond the tile's columns. start: turned_start(). */
 template <int W, int STEPS>
@@ -272,41 +302,36 @@ __device__ __forceinline__ void multiply_rows_and_ones(float (&acc)[W / 2 + 4], 
 {
 #pragma unroll
     for (int k = 0; k < STEPS; k++)
-        wgmma_turned(acc, x + 4 * k, tile_descriptor<W>(start + k * 2 * W * KEEP_BEYOND));
+        wgmma_turned(acc, x + 4 * k, tile_descriptor<W>(start + k * 2 * W * KEEP_BEYOND), 1);
 }
 
-/* Columns 2 s and 2 s + 1 of `sum` = chain(chain(+0; low, 1); high, 1) over the 16 k of step s:
- * each step has ones of its own (ones_apart), 128 bytes a step, and leaves the other columns as
- * they are. So thread c of four holds the sum of step c. */
-template <int STEPS>
-__device__ __forceinline__ void add_columns_apart(float (&sum)[4], const uint32_t *high,
-                                                  const uint32_t *low, uint32_t ones)
+/* acc = chain(+0; low, tile rows), then chain(acc; high, tile rows): what is small first. In the
+ * last four of acc, columns 2 s and 2 s + 1 of eight, the sums chain(chain(+0; low, 1); high, 1)
+ * over the 16 k of step s: ones beyond the tile are ones_by_step(), so that thread c of four
+ * holds the sum of step c, which steps that add zeros leave as it is. start: turned_start(). */
+template <int W, int STEPS>
+__device__ __forceinline__ void multiply_rows_and_steps(float (&acc)[W / 2 + 4],
+                                                        const uint32_t *high, const uint32_t *low,
+                                                        uint32_t start)
 {
 #pragma unroll
-    for (int k = 0; k < STEPS; k++) {
-        wgmma<0>(sum, low + 4 * k, plain_descriptor<true>(ones + 8 * k), k > 0);
-        wgmma<0>(sum, high + 4 * k, plain_descriptor<true>(ones + 8 * k), 1);
+    for (int i = 0; i < 2 * STEPS; i++) {
+        constexpr int PIECES = W / 8; /* of 16 bytes in a row */
+        const int k = i % STEPS;
+        const uint32_t ones = (k % PIECES + k / PIECES * 2 * W) << 16;
+        wgmma_turned(acc, (i < STEPS ? low : high) + 4 * k,
+                     tile_descriptor<W>(start + k * 2 * W * KEEP_BEYOND + ones), i > 0);
     }
 }
 
-/* Word i of four [8][8] BF16: of the s-th, rows 2 s and 2 s + 1 are ones. */
-__device__ __forceinline__ uint32_t ones_apart(int i)
-{
-    return i / 4 % 8 / 2 == i / 32 ? 0x3f803f80u : 0;
-}
-
-/* (x_0 + x_1) + (x_2 + x_3) of four neighbouring threads, in each of them. */
-__device__ __forceinline__ float sum_of_four(float x)
-{
-    x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-
-/* What the swizzle of a tile does to the 16-byte pieces of a row: their numbers are turned. */
+/* Ones beyond a tile, by step: 16 rows all alike, as a tile swizzled, or two where W = 16; in
+ * columns 8 s .. + 7, which step s takes, columns 2 s and 2 s + 1 of the eight are ones. Word i. */
 template <int W>
-__device__ __forceinline__ uint32_t turn_of_row(uint32_t row)
+__device__ __forceinline__ uint32_t ones_by_step(int i)
 {
-    return W == 64 ? row & 7 : W == 32 ? row >> 1 & 3 : row >> 2 & 1;
+    const int row = i / (W / 2) % 16, piece = i / 4 % (W / 8);
+    const int step = (piece ^ (int)turn_of_row<W>((uint32_t)row)) + i / (8 * W) * (W / 8);
+    return i % 4 == step ? 0x3f803f80u : 0;
 }
 
 /* The row of a tile of 64 that a lane addresses for ldmatrix, and where in a tile with rows of W

@@ -11,7 +11,7 @@
  * With pairs the products of a tile are sums of their own, added to o afterwards: a chain through
  * all of N, which rounds toward zero, would take too much off (README.md).
  * The tensor cores form the row sums too, which would cost instructions beside the exponentials:
- * as eight more columns of the product with v, all ones, or with pairs as products of their own.
+ * as eight more columns of the product with v, all ones, or with pairs two of them for each step.
  *
  * Registers of a computing thread, W = 32: scores 64, weights 16 (with pairs 32; the other
  * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. With
@@ -27,7 +27,7 @@
 namespace {
 
 /* What a warpgroup carries from one piece of work to the next. */
-template <int W, bool PAIRS>
+template <int W, bool PAIRS, bool MASKED>
 struct Place {
     typedef Plan<W> P;
     typedef Ring<P::STAGES, PAIRS && W == 32> Stages; /* there a register is short */
@@ -46,23 +46,19 @@ struct Place {
     /* The piece of work at hand: formed again rather than kept through the loop. */
     __device__ __forceinline__ int item() const
     {
-        int cta;
-        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(cta));
-        return cta + count * (int)gridDim.x;
+        return first_piece(FELLOWS<MASKED>) + count * pieces_at_a_time(FELLOWS<MASKED>);
     }
 };
 
 /* One row's 128 queries: q[0] and q[1] take turns over the key tiles of the walk. */
 template <int W, bool PAIRS, bool MASKED>
-__device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS> &p,
+__device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS, MASKED> &p,
                                        Block<W, PAIRS, MASKED> (&q)[2],
                                        const Walk<MASKED> &walk)
 {
     typedef Plan<W> P;
-    const uint32_t ones = PAIRS ? kept_uniform(plain_start<0>(p.start + P::ONES)) : 0;
     const uint32_t first = p.start + (2 * p.row + 1) * P::TILE; /* v of the first stage */
-    const uint32_t values =
-        kept_uniform(PAIRS ? tile_start(first) : turned_start(first, p.start + P::ONES));
+    const uint32_t values = kept_uniform(turned_start(first, p.start + P::ONES));
     const uint32_t tile = tile_start(p.start + P::QUERIES
                                      + p.count % P::QUERY_STAGES * P::QUERY_STAGE
                                      + 2 * p.row * P::TILE);
@@ -83,13 +79,13 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS> &p,
     q[0].soften(walk, t, a, p.sums());
     for (int next = walk.next(t + 1, a.tiles); uniform<MASKED>(next < a.tiles);
          next = walk.next(t + 1, a.tiles)) {
-        const typename Place<W, PAIRS>::Stages ahead = p.ring.next();
+        const typename Place<W, PAIRS, MASKED>::Stages ahead = p.ring.next();
         const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
         barrier_wait(ahead.full(), ahead.phase());
         q[0].take_bias(p.bias + to);
         settled(q[0].s);
         wgmma_fence();
-        q[0].multiply_values(values, at / 16, ones, y);
+        q[0].multiply_values(values, at / 16, y);
         q[0].multiply_keys(tile, p.keys + to / 16);
         wgmma_commit();
         q[1].soften(walk, t, a, p.sums() + 8);
@@ -101,7 +97,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS> &p,
         q[1].template take_bias<EARLY, 8>(p.bias + to + P::BLOCK);
         settled(q[1].s);
         wgmma_fence();
-        q[1].multiply_values(values, at / 16, ones, y);
+        q[1].multiply_values(values, at / 16, y);
         q[1].multiply_keys(tile + P::TILE / 16, p.keys + to / 16);
         wgmma_commit();
         q[0].soften(walk, next, a, p.sums());
@@ -114,13 +110,13 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS> &p,
     }
     const int at = p.ring.stage * P::STAGE;
     wgmma_fence();
-    q[0].multiply_values(values, at / 16, ones, y);
+    q[0].multiply_values(values, at / 16, y);
     wgmma_commit();
     q[1].soften(walk, t, a, p.sums() + 8);
     wgmma_wait();
     q[0].add_products(y, p.sums());
     wgmma_fence();
-    q[1].multiply_values(values, at / 16, ones, y);
+    q[1].multiply_values(values, at / 16, y);
     wgmma_commit();
     warpgroup_sync(p.row); /* all have done with q: a quarter of it is each warp's buffer */
     uint32_t buffer = p.start + P::QUERIES + (threadIdx.x >> 5) * (2 * Results<W>::BYTES);
@@ -128,7 +124,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS> &p,
                                       * ptxas moves more ahead there, and spills */
     const int stage = p.count % P::QUERY_STAGES;
     const Results<W> to(a, buffer + stage * P::QUERY_STAGE,
-                        p.start + P::ORIGINS + 16 * (P::ROWS * stage + p.row));
+                        Origin::read<P>(p.start, P::ROWS * stage + p.row));
     q[0].lay(to, 0, p.sums());
     const typename Results<W>::Pieces before = to.take();
     wgmma_wait();
@@ -146,7 +142,7 @@ template <int W, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
 {
     typedef Plan<W> P;
-    Place<W, PAIRS> p = {{start + P::BARRIERS, 0, 0}};
+    Place<W, PAIRS, MASKED> p = {{start + P::BARRIERS, 0, 0}};
     p.start = start;
     p.row = warp >> 2;
     p.keys = kept_uniform(tile_start(start + 2 * p.row * P::TILE));
@@ -175,18 +171,19 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     typedef Plan<W> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    for (int i = (int)threadIdx.x; i < (PAIRS ? P::APART_BYTES : P::ONES_BYTES) / 4;
-         i += P::THREADS)
+    for (int i = (int)threadIdx.x; i < P::ONES_BYTES / 4; i += P::THREADS)
         asm volatile("st.shared.b32 [%0], %1;"
                      :
-                     : "r"(start + P::ONES + 4 * i), "r"(PAIRS ? ones_apart(i) : 0x3f803f80u)
+                     : "r"(start + P::ONES + 4 * i), "r"(PAIRS ? ones_by_step<W>(i) : 0x3f803f80u)
                      : "memory");
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<P::QUERY_STAGES>(start + P::QUERY_BARRIERS, P::WARPS);
+        for (int i = 0; !MASKED && i < P::STAGES; i++)
+            barrier_init(start + P::FREE_BARRIERS + 8 * i, 1);
     }
     publish_shared();
-    __syncthreads();
+    cluster_sync();
     wait_for_grid_before();
     if (warp >= P::WARPS) {
         give_registers<P::ROWS>();
@@ -204,8 +201,9 @@ cudaError_t start(const gg_ta_call &u, const Forward &a)
     typedef Plan<W> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
-    return launch(forward_kernel<W, PAIRS, MASKED>, min(ctas, a.items), P::THREADS, P::SHARED,
-                  (cudaStream_t)u.stream, a, true);
+    const Launch how = {dim3((unsigned)(a.fellows * min(ctas / a.fellows, a.items))), P::THREADS,
+                        P::SHARED, (cudaStream_t)u.stream, a.fellows, true};
+    return launch(forward_kernel<W, PAIRS, MASKED>, how, a);
 }
 
 template <int W, bool PAIRS>
@@ -222,8 +220,9 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
 {
     const TwopassTiles t = twopass_tiles(u);
     const int W = twopass_columns(u.D);
-    const int rows = W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS;
     Forward a = {};
+    a.fellows = u.keys == GG_TA_KEYS_ALL ? FELLOWS<false> : FELLOWS<true>;
+    const int rows = a.fellows * (W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS);
     a.bias = static_cast<const char *>(space.bias);
     a.words = space.words;
     a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;

@@ -8,10 +8,10 @@
 
 namespace {
 
-/* With pairs: products of a tile that are added to a block, row sums and a part of o. */
+/* With pairs: products of a tile that are added to a block, a part of o and row sums. */
 template <int W>
 struct Products {
-    float sum[4], o[W / 2];
+    float o[W / 2 + 4];
 };
 
 /* 64 queries of one row. at: the shared address of this thread's row sums, where W = 32 with pairs
@@ -124,12 +124,10 @@ struct Block {
     }
 
     /* v: of the tile in the first stage; units: how far on the stage at hand is. */
-    __device__ __forceinline__ void multiply_values(uint32_t v, int units, uint32_t ones,
-                                                    Products<W> &y)
+    __device__ __forceinline__ void multiply_values(uint32_t v, int units, Products<W> &y)
     {
         if constexpr (PAIRS) {
-            multiply_rows_apart<W, 4>(y.o, high, low, v + units);
-            add_columns_apart<4>(y.sum, high, low, ones);
+            multiply_rows_and_steps<W, 4>(y.o, high, low, v + units * KEEP_BEYOND);
         } else {
             multiply_rows_and_ones<W, 4>(o, high, v + units * KEEP_BEYOND);
         }
@@ -146,67 +144,61 @@ struct Block {
 #pragma unroll
         for (int i = 0; i < W / 2; i++)
             o[i] += y.o[i];
-        settled(y.sum);
-        set_l(0, at, l(0, at) + y.sum[0]);
-        set_l(1, at, l(1, at) + y.sum[2]);
+        set_l(0, at, l(0, at) + y.o[W / 2]);
+        set_l(1, at, l(1, at) + y.o[W / 2 + 2]);
     }
 
     /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. top:
      * the largest scores of this thread. */
     __device__ __forceinline__ void raise(float top0, float top1, const Forward &a, uint32_t at)
     {
-        if constexpr (PAIRS) { /* one after the other: few registers are left */
-            raise_row<0>(top0, a, at);
-            raise_row<1>(top1, a, at);
-        } else {
 #pragma unroll
-            for (int lane = 1; lane <= 2; lane *= 2) {
-                top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
-                top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
-            }
-            const float m0 = m(0, at), m1 = m(1, at);
-            const bool up0 = top0 > m0 + a.growth, up1 = top1 > m1 + a.growth;
-            const float f0 = up0 ? ex2(__fmaf_rn(m0, a.c1, -(top0 * a.c1))) : 1.0f;
-            const float f1 = up1 ? ex2(__fmaf_rn(m1, a.c1, -(top1 * a.c1))) : 1.0f;
-            set_m(0, at, up0 ? top0 : m0);
-            set_m(1, at, up1 ? top1 : m1);
-#pragma unroll
-            for (int i = 0; i < W / 2 + 4; i++)
-                o[i] *= i & 2 ? f1 : f0;
+        for (int lane = 1; lane <= 2; lane *= 2) {
+            top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
+            top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
         }
+        const float m0 = m(0, at), m1 = m(1, at);
+        const bool up0 = top0 > m0 + a.growth, up1 = top1 > m1 + a.growth;
+        const float f0 = up0 ? ex2(__fmaf_rn(m0, a.c1, -(top0 * a.c1))) : 1.0f;
+        const float f1 = up1 ? ex2(__fmaf_rn(m1, a.c1, -(top1 * a.c1))) : 1.0f;
+        set_m(0, at, up0 ? top0 : m0);
+        set_m(1, at, up1 ? top1 : m1);
+#pragma unroll
+        for (int i = 0; i < W / 2 + 4; i++)
+            o[i] *= i & 2 ? f1 : f0;
     }
 
-    /* With pairs, by the limit of its row sum. */
+    /* With pairs, of one of them, by the limit of its row sum. */
     template <int HALF>
     __device__ __forceinline__ void raise_row(float top, const Forward &a, uint32_t at)
     {
-        const int octaves = gg_ta_twopass_octaves(sum_of_four(l(HALF, at)));
-        const float limit = m(HALF, at) + gg_ta_twopass_limit(octaves, a.growth, a.rc1);
-        if (ROWS_OUT_THERE)
-            __syncwarp(); /* all have read what is written now */
-        set_threshold(HALF, at, limit);
-        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+        const float before = m(HALF, at);
+        float sum = l(HALF, at); /* (l_0 + l_1) + (l_2 + l_3) */
+#pragma unroll
+        for (int lane = 1; lane <= 2; lane *= 2) {
+            const float x = __shfl_xor_sync(0xffffffffu, sum, lane);
+            const float y = __shfl_xor_sync(0xffffffffu, top, lane);
+            sum = __fadd_rn(sum, x);
+            top = fmaxf(top, y);
+        }
+        const float limit =
+            before + gg_ta_twopass_limit(gg_ta_twopass_octaves(sum), a.growth, a.rc1);
         const bool up = top > limit;
         if (ROWS_OUT_THERE)
-            __syncwarp();
-        if (!__any_sync(0xffffffffu, up))
-            return;
-        const float f = up ? ex2(__fmaf_rn(m(HALF, at), a.c1, -(top * a.c1))) : 1.0f;
-        if (ROWS_OUT_THERE)
-            __syncwarp();
-        if (up) {
-            set_threshold(HALF, at, top);
-            set_m(HALF, at, top);
-        }
-        if (ROWS_OUT_THERE)
-            __syncwarp();
+            __syncwarp(); /* all have read what is written now */
+        set_threshold(HALF, at, up ? top : limit);
+        if (__any_sync(0xffffffffu, up)) {
+            set_m(HALF, at, up ? top : before);
+            const float f = up ? ex2(__fmaf_rn(before, a.c1, -(top * a.c1))) : 1.0f;
 #pragma unroll
-        for (int i = 2 * HALF; i < W / 2; i += 4) {
-            o[i] *= f;
-            o[i + 1] *= f;
+            for (int i = 2 * HALF; i < W / 2; i += 4) {
+                o[i] *= f;
+                o[i + 1] *= f;
+            }
+            set_l(HALF, at, l(HALF, at) * f);
         }
-        set_l(HALF, at, l(HALF, at) * f);
+        if (ROWS_OUT_THERE)
+            __syncwarp();
     }
 
     /* Scores to weights: the maxima, ex2, operands. */
@@ -233,9 +225,15 @@ struct Block {
         }
         /* A row's largest score exceeds m by enough where that of one of its four threads does:
          * so mostly nobody needs to know the largest. */
-        if (__any_sync(0xffffffffu,
-                       top0 > threshold(0, a, at) || top1 > threshold(1, a, at)))
+        if constexpr (PAIRS) { /* one after the other: few registers are left */
+            if (__any_sync(0xffffffffu, top0 > threshold(0, a, at)))
+                raise_row<0>(top0, a, at);
+            if (__any_sync(0xffffffffu, top1 > threshold(1, a, at)))
+                raise_row<1>(top1, a, at);
+        } else if (__any_sync(0xffffffffu,
+                              top0 > threshold(0, a, at) || top1 > threshold(1, a, at))) {
             raise(top0, top1, a, at);
+        }
         const float nm0 = -(m(0, at) * a.c1), nm1 = -(m(1, at) * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -260,7 +258,7 @@ struct Block {
     {
         const float l0 = l(0, at), l1 = l(1, at);
         float x = odd ? l1 : l0;
-        if constexpr (PAIRS) { /* sum_of_four() of both rows */
+        if constexpr (PAIRS) { /* (l_0 + l_1) + (l_2 + l_3) of both rows */
             x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, odd ? l0 : l1, 1));
             x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, 2));
         }

@@ -17,9 +17,14 @@ struct Forward {
     uint16_t *o, *beyond;             /* [B,R,H,N,D] or NULL */
     float *m, *inv;                   /* [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
-    int blocks, row_groups, items;    /* of 128 queries; of P::ROWS rows; pieces of work */
+    int blocks, row_groups, items;    /* of 128 queries; of rows; pieces of work */
+    int fellows;                      /* see Piece */
     float c1, rc1, growth;            /* a logit to units of log 2, and back; GROWTH sqrt(D) */
 };
+
+/* See Piece. With a mask more rows would share key tiles that are dead in some of them. */
+template <bool MASKED>
+constexpr int FELLOWS = MASKED ? 1 : 2;
 
 template <int W>
 struct Plan {
@@ -31,20 +36,22 @@ struct Plan {
     static constexpr int QUERY_STAGES = W == 64 ? 1 : 2, QUERY_STAGE = 2 * ROWS * TILE;
     static constexpr int QUERIES = STAGES * STAGE;
     static constexpr int ONES = QUERIES + QUERY_STAGES * QUERY_STAGE;
-    static constexpr int ONES_BYTES = 16 * 2 * W, APART_BYTES = 512; /* 16 rows of a tile; pairs */
-    static constexpr int MAXIMA = ONES + APART_BYTES;                /* with pairs, W = 32 */
-    static constexpr int MAXIMA_BYTES = 4 * THREADS_SOFT; /* 16 for four threads */
-    static constexpr int SUMS = W == 32 ? MAXIMA + MAXIMA_BYTES : ONES + ONES_BYTES; /* likewise */
+    static constexpr int ONES_BYTES = 16 * 2 * (W == 16 ? 32 : W); /* 16 rows of a tile, or two */
+    static constexpr int MAXIMA = ONES + ONES_BYTES; /* with pairs, W = 32 */
+    static constexpr int MAXIMA_BYTES = W == 32 ? 4 * THREADS_SOFT : 0; /* 16 for four threads */
+    static constexpr int SUMS = MAXIMA + MAXIMA_BYTES; /* likewise */
     static constexpr int KEY_WORDS = SUMS + (W == 32 ? 16 * THREADS_SOFT : 0);
     /* A Walk a stage of q, and an Origin a row. */
     static constexpr int WALK = ROWS * ROW_WORDS;
     static constexpr int BARRIERS = KEY_WORDS + QUERY_STAGES * WALK;
     static constexpr int QUERY_BARRIERS = BARRIERS + 16 * STAGES;
     static constexpr int ORIGINS = QUERY_BARRIERS + 16 * QUERY_STAGES;
-    static constexpr int SHARED = ORIGINS + QUERY_STAGES * ROWS * 16;
-    static constexpr int THRESHOLDS = KEY_WORDS; /* likewise, where there are no key words */
-    static_assert(ONES + ONES_BYTES <= SUMS && ONES + APART_BYTES <= SUMS, "ones fit");
-    static_assert(W != 32 || MAXIMA_BYTES <= QUERY_STAGES * WALK, "thresholds fit");
+    static constexpr int COUNTS = ORIGINS + QUERY_STAGES * ROWS * 8;
+    static constexpr int SHARED = COUNTS + QUERY_STAGES * ROWS * 4;
+    /* Where there are no key words: with pairs, W = 32; of copy_bias(). */
+    static constexpr int THRESHOLDS = KEY_WORDS, FREE_BARRIERS = THRESHOLDS + MAXIMA_BYTES;
+    static_assert(MAXIMA_BYTES + 8 * STAGES <= QUERY_STAGES * WALK, "and these fit there");
+    static_assert(ONES % (16 * W) == 0, "and what is swizzled is aligned");
     static_assert(SHARED <= SHARED_LIMIT && TILE % (16 * W) == 0, "fits; swizzles are aligned");
 };
 
@@ -64,18 +71,26 @@ struct Origin {
     int count;    /* of queries from there to N; 0 beyond the last row */
 
     __device__ __forceinline__ Origin(size_t first, int count) : first(first), count(count) {}
-    __device__ __forceinline__ Origin(uint32_t address)
+    /* Of number i: stage of q, and row. */
+    template <class Plan>
+    static __device__ __forceinline__ Origin read(uint32_t start, int i)
     {
-        const uint4 x = load_shared_piece(address);
-        first = (size_t)x.y << 32 | x.x;
-        count = (int)x.z;
+        uint64_t first;
+        asm volatile("ld.shared.b64 %0, [%1];"
+                     : "=l"(first)
+                     : "r"(start + Plan::ORIGINS + 8 * i));
+        return Origin(first, (int)load_shared_word(start + Plan::COUNTS + 4 * i));
     }
-    __device__ __forceinline__ void write(uint32_t address) const
+    template <class Plan>
+    __device__ __forceinline__ void write(uint32_t start, int i) const
     {
-        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %3};"
+        asm volatile("st.shared.b64 [%0], %1;"
                      :
-                     : "r"(address), "r"((uint32_t)first), "r"((uint32_t)(first >> 32)),
-                       "r"(count)
+                     : "r"(start + Plan::ORIGINS + 8 * i), "l"(first)
+                     : "memory");
+        asm volatile("st.shared.b32 [%0], %1;"
+                     :
+                     : "r"(start + Plan::COUNTS + 4 * i), "r"(count)
                      : "memory");
     }
 };
@@ -148,20 +163,21 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
     typedef Plan<W> P;
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
     Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
-    for (int item = (int)blockIdx.x; item < a.items; item += (int)gridDim.x) {
+    constexpr int fellows = FELLOWS<MASKED>;
+    for (int item = first_piece(fellows); item < a.items; item += pieces_at_a_time(fellows)) {
         const Piece<P::ROWS> p(a, item);
         const char *bias =
             a.bias
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
                   * P::BLOCK;
-        const int words = MASKED ? 8 * range_words(a.tiles) : 0;
+        const int words = MASKED ? 8 * row_word(RowWord::LIVE, a.tiles) : 0;
         Walk<MASKED> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
         barrier_wait(queries.empty(), queries.parity);
         order_copies(); /* results have passed through this stage */
         for (int i = 0; i < P::ROWS; i++)
             Origin(((size_t)(p.b * a.R + p.row(a, i)) * a.H + p.h) * a.N + 128 * p.block,
                    i < p.rows ? a.N - 128 * p.block : 0)
-                .write(start + P::ORIGINS + 16 * (P::ROWS * queries.stage + i));
+                .template write<P>(start, P::ROWS * queries.stage + i);
         barrier_expect(queries.full(), P::QUERY_STAGE + P::ROWS * words);
         for (int i = 0; MASKED && i < P::ROWS; i++)
             copy_bytes(walk.words + i * ROW_WORDS,
@@ -195,9 +211,8 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
                 copy_box(to + (2 * i + 1) * P::TILE, clean ? &a.clean_v : &a.v, key, plane[i],
                          full);
             }
-            for (int i = 0; i < 2; i++)
-                copy_bytes(to + 2 * P::ROWS * P::TILE + i * P::BLOCK,
-                           bias + ((size_t)i * a.key_tiles + t) * P::BLOCK, P::BLOCK, full);
+            copy_bias(fellows, to + 2 * P::ROWS * P::TILE, bias + (size_t)t * P::BLOCK,
+                      (size_t)a.key_tiles * P::BLOCK, ring, start + P::FREE_BARRIERS);
         }
     }
 }

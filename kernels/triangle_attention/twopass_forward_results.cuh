@@ -28,10 +28,9 @@ struct Results {
     float *sum;         /* its m (lanes 0, 1 of four, of rows g, g + 8) or inv (2, 3) */
     uint64_t o, beyond; /* its first piece, in global memory */
 
-    __device__ __forceinline__ Results(const Forward &a, uint32_t buffer, uint32_t origin)
+    __device__ __forceinline__ Results(const Forward &a, uint32_t buffer, const Origin &at)
     {
         const uint32_t thread = thread_now(), strip = thread >> 1 & 48;
-        const Origin at(origin);
         lane = thread & 31;
         const uint32_t row = lane / (W / 8), piece = lane % (W / 8);
         const uint32_t g = lane >> 2 | (lane & 1) << 3;

@@ -33,7 +33,8 @@ struct Keys {
     const int *order;      /* [B R], rows in order of work, or NULL */
     void *dk, *dv;         /* [B,R,H,N,D] or NULL */
     int R, H, N, D, tiles;
-    int blocks, row_groups, items; /* of 128 keys; of P::ROWS rows; pieces of work */
+    int blocks, row_groups, items; /* of 128 keys; of rows; pieces of work */
+    int fellows;                   /* see Piece */
     int skew;                      /* see Deal */
     float sc, c1; /* 1 / sqrt(D); a logit to units of log 2 */
     bool f32;
@@ -59,7 +60,8 @@ struct Plan {
     static constexpr int HEADERS = OUT + WARPS * 4 * ROWS_OUT<W>;
     static constexpr int BARRIERS = HEADERS + 2 * GROUPS * 16;
     static constexpr int OPERAND_BARRIERS = BARRIERS + 16 * STAGES;
-    static constexpr int SHARED = OPERAND_BARRIERS + 16;
+    static constexpr int FREE_BARRIERS = OPERAND_BARRIERS + 16;
+    static constexpr int SHARED = FREE_BARRIERS + 8 * STAGES;
     static_assert(STAGE % (16 * W) == 0 && OPERANDS % (16 * W) == 0
                       && SHARED <= SHARED_LIMIT,
                   "every stage is aligned");
@@ -83,11 +85,11 @@ __device__ __forceinline__ void clear_zeros(uint32_t values)
 struct Deal {
     int round, place;
 
-    __device__ __forceinline__ Deal() : round(0), place((int)blockIdx.x) {}
+    __device__ __forceinline__ Deal(const Keys &a) : round(0), place(first_piece(a.fellows)) {}
     __device__ __forceinline__ int item() const { return round + place; }
     __device__ __forceinline__ void next(const Keys &a)
     {
-        const int ctas = (int)gridDim.x;
+        const int ctas = pieces_at_a_time(a.fellows);
         round += ctas;
         place += a.skew;
         if (place >= ctas)
@@ -190,9 +192,8 @@ __device__ __forceinline__ void copy_item(const Keys &a, uint32_t start,
                        a.values + ((size_t)plane[i] * a.tiles + t) * (ROW_VALUES / 2), ROW_VALUES,
                        full);
         }
-        for (int i = 0; i < P::HALVES; i++)
-            copy_bytes(to + P::BIAS + i * P::BLOCK,
-                       bias + ((size_t)i * a.tiles + t) * P::BLOCK, P::BLOCK, full);
+        copy_bias(a.fellows, to + P::BIAS, bias + (size_t)t * P::BLOCK,
+                  (size_t)a.tiles * P::BLOCK, ring, start + P::FREE_BARRIERS);
     }
 }
 
@@ -393,9 +394,11 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<1>(start + P::OPERAND_BARRIERS, P::WARPS);
+        for (int i = 0; i < P::STAGES; i++)
+            barrier_init(start + P::FREE_BARRIERS + 8 * i, 1);
     }
     publish_shared();
-    __syncthreads();
+    cluster_sync();
     wait_for_grid_before();
     let_grid_behind_start();
     if (warp >= P::WARPS) {
@@ -403,7 +406,7 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
         Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
         Ring<1> operands = {start + P::OPERAND_BARRIERS, 0, 1};
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
-            for (Deal deal; deal.item() < a.items; deal.next(a)) {
+            for (Deal deal(a); deal.item() < a.items; deal.next(a)) {
                 const Piece<P::ROWS> p(a, deal.item());
                 if (copy_operands<W>(a, start, p, operands))
                     copy_item<W>(a, start, p, ring);
@@ -413,7 +416,7 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     take_registers<P::GROUPS>();
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
     Ring<1> operands = {start + P::OPERAND_BARRIERS, 0, 0};
-    for (Deal deal; deal.item() < a.items; deal.next(a))
+    for (Deal deal(a); deal.item() < a.items; deal.next(a))
         one_item<W, PAIRS>(a, start,
                            128 * (deal.item() % a.blocks) + 64 * (warp >> 2 & 1), ring,
                            operands, warp);
@@ -430,11 +433,12 @@ cudaError_t start(const gg_ta_call &u, Keys a)
     typedef Plan<W> P;
     int ctas;
     GG_TRY_CUDA(multiprocessors(&ctas));
-    ctas = min(ctas, a.items);
-    while (common_divisor(ctas + a.skew, a.blocks) > 1)
+    const int at_a_time = min(ctas / a.fellows, a.items);
+    while (common_divisor(at_a_time + a.skew, a.blocks) > 1)
         a.skew++;
-    return launch(keys_kernel<W, PAIRS>, ctas, P::THREADS, P::SHARED, (cudaStream_t)u.stream, a,
-                  true);
+    const Launch how = {dim3((unsigned)(a.fellows * at_a_time)), P::THREADS, P::SHARED,
+                        (cudaStream_t)u.stream, a.fellows, true};
+    return launch(keys_kernel<W, PAIRS>, how, a);
 }
 
 } // namespace
@@ -443,8 +447,9 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
 {
     const TwopassTiles t = twopass_tiles(u);
     const int W = twopass_columns(u.D);
-    const int rows = W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS;
     Keys a = {};
+    a.fellows = u.keys == GG_TA_KEYS_ALL ? 2 : 1; /* with a mask 1.19 for 1.08 million clocks */
+    const int rows = a.fellows * (W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS);
     a.bias = static_cast<const char *>(space.bias_turned);
     a.values = space.rows;
     a.words = u.keys == GG_TA_KEYS_ALL ? nullptr : space.words;

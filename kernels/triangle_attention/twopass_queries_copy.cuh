@@ -33,10 +33,14 @@ struct Plan {
     /* As measured: where dq stands among the products of a step; behind which step ptxas may not
      * move work; beside the products of which step dq of the row before is passed on (0: of none);
      * whether a register keeps this thread's place in a tile of q or dout. */
-    static constexpr bool DQ_LAST = W == 16;
     static constexpr bool PLAIN = W == 32 && !PAIRS && !MASKED;
-    static constexpr int CUT = W == 16 ? 1 : PLAIN && HALF == 192 ? 3 : 2;
-    static constexpr int PASS = PLAIN ? 1 : 0;
+    static constexpr bool PAIRED = W < 64 && PAIRS && !MASKED;
+    static constexpr bool DQ_LAST = PAIRED || (W == 16 && !PAIRS);
+    static constexpr int CUT = PAIRED || (PAIRS && W == 16) ? STEPS /* none */
+                               : W == 16                    ? 1
+                               : PLAIN && HALF == 192       ? 3
+                                                            : 2;
+    static constexpr int PASS = PLAIN ? 1 : PAIRED ? W / 16 : 0;
     static constexpr bool KEEP_PLACE = W == 16 || (W == 32 && MASKED && !PAIRS);
     /* W = 64: dq as DqAtOnce has it, for shared memory, and q and dout not kept. */
     static constexpr bool AT_ONCE = W == 64;

@@ -73,34 +73,40 @@ __device__ __forceinline__ void wgmma(float (&d)[4], const uint32_t *a, uint64_t
         : GG_IN4(a), "l"(b), "r"(keep), "n"(TURNED));
 }
 
-/* N = 16, 32, 64 and eight more, B [k][n]. */
-__device__ __forceinline__ void wgmma_turned(float (&d)[12], const uint32_t *a, uint64_t b)
+/* N = 16, 32, 64 and eight more, B [k][n]. keep is a constant. */
+__device__ __forceinline__ void wgmma_turned(float (&d)[12], const uint32_t *a, uint64_t b,
+                                             int keep)
 {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n24k16" GG_F32_BF16
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %17, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n24k16" GG_F32_BF16
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, "
-                 "{%12, %13, %14, %15}, %16, 1, 1, 1, 1;\n"
+                 "{%12, %13, %14, %15}, %16, p, 1, 1, 1;\n}\n"
                  : GG_OUT8(d, 0), GG_OUT4(d, 8)
-                 : GG_IN4(a), "l"(b));
+                 : GG_IN4(a), "l"(b), "r"(keep));
 }
 
-__device__ __forceinline__ void wgmma_turned(float (&d)[20], const uint32_t *a, uint64_t b)
+__device__ __forceinline__ void wgmma_turned(float (&d)[20], const uint32_t *a, uint64_t b,
+                                             int keep)
 {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n40k16" GG_F32_BF16
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %25, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n40k16" GG_F32_BF16
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, 1, 1, 1, 1;\n"
+                 "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, p, 1, 1, 1;\n}\n"
                  : GG_OUT16(d, 0), GG_OUT4(d, 16)
-                 : GG_IN4(a), "l"(b));
+                 : GG_IN4(a), "l"(b), "r"(keep));
 }
 
-__device__ __forceinline__ void wgmma_turned(float (&d)[36], const uint32_t *a, uint64_t b)
+__device__ __forceinline__ void wgmma_turned(float (&d)[36], const uint32_t *a, uint64_t b,
+                                             int keep)
 {
     asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %41, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n72k16" GG_F32_BF16
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, "
-        "%31, %32, %33, %34, %35}, {%36, %37, %38, %39}, %40, 1, 1, 1, 1;\n"
+        "%31, %32, %33, %34, %35}, {%36, %37, %38, %39}, %40, p, 1, 1, 1;\n}\n"
         : GG_OUT32(d, 0), GG_OUT4(d, 32)
-        : GG_IN4(a), "l"(b));
+        : GG_IN4(a), "l"(b), "r"(keep));
 }
 
 /* The same with A [m][k] in shared memory; B [n][k]. */
@@ -161,9 +167,9 @@ __device__ __forceinline__ void settled(float (&d)[N])
         asm volatile("" : "+f"(d[i]) : : "memory");
 }
 
-/* Low word of the descriptor of a tile at a shared address: 16-byte units in 14 bits, and
- * the leading offset, which these shapes do not use. Moving on by 16 k of a row is + 2, by
- * n rows + n W / 8, within the low word. */
+/* Low word of the descriptor of a tile at a shared address: 16-byte units in 14 bits (in a cluster
+ * the CTA's rank lies beyond them), and the leading offset, which these shapes do not use. Moving
+ * on by 16 k of a row is + 2, by n rows + n W / 8, within the low word. */
 __device__ __forceinline__ uint32_t tile_start(uint32_t address)
 {
     return address >> 4 | 0x10000u;
@@ -184,12 +190,12 @@ __device__ __forceinline__ uint64_t tile_descriptor(uint32_t start)
 constexpr uint32_t KEEP_BEYOND = 1u - (1u << 16);
 __device__ __forceinline__ uint32_t turned_start(uint32_t address, uint32_t beyond)
 {
-    return address >> 4 | (beyond - address) >> 4 << 16;
+    return (address >> 4 & 0x3fffu) | (beyond - address) >> 4 << 16;
 }
 
 /* Low word and descriptor of [rows][8] BF16, 16 bytes a row, not swizzled: a step's first eight
  * k. LEADING bytes on lie the other eight: 0, the same again. With ALIKE all rows are the
- * first eight. (In a cluster the address has the CTA's rank in its upper bits.) */
+ * first eight. */
 template <int LEADING>
 __device__ __forceinline__ uint32_t plain_start(uint32_t address)
 {
