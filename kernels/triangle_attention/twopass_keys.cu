@@ -4,7 +4,7 @@
  * A piece of work is 128 keys of two rows r and all query tiles; as many CTAs as there are
  * multiprocessors take pieces in turn, with the copies for the next under way while the
  * results of one are stored. Four warpgroups compute, each 64 keys of one row; a fifth
- * copies. Rows of the accumulators are keys: S^T = k q^T
+ * copies, the bias for two CTAs where all keys are valid. Rows of the accumulators are keys: S^T = k q^T
  * and dP^T = v dout^T come out as the A operands that dv = P^T dout and dk = dS^T q need.
  * With four warpgroups at hand the steps of one hide the waits of another without
  * pipelining in the source.
@@ -448,7 +448,7 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     const TwopassTiles t = twopass_tiles(u);
     const int W = twopass_columns(u.D);
     Keys a = {};
-    a.fellows = u.keys == GG_TA_KEYS_ALL ? 2 : 1; /* with a mask 1.19 for 1.08 million clocks */
+    a.fellows = u.keys == GG_TA_KEYS_ALL ? 2 : 1; /* a mask's dead tiles differ by row */
     const int rows = a.fellows * (W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS);
     a.bias = static_cast<const char *>(space.bias_turned);
     a.values = space.rows;
