@@ -2,11 +2,11 @@
  * Forward pass of `twopass` and `split`: o, what it loses in BF16, m and inv (README.md).
  *
  * A piece of work is 128 queries of three rows r. As many CTAs as there are multiprocessors
- * take pieces in turn: while the last results of one are stored, the copies for the next
- * are under way. Three warpgroups compute, one row each, all with the same bias tiles, which so
- * cost a third of their traffic, or, shared by two CTAs, a sixth; a fourth copies. Each of the three holds two blocks of 64
- * queries that take turns: the products of one run on the tensor cores while the exponentials of
- * the other run beside them.
+ * take pieces in turn: while the last results of one are stored, the copies for the next are
+ * under way. Three warpgroups compute, one row each, all with the same bias tiles, which so
+ * cost a third of their traffic, or, shared by two CTAs, a sixth; a fourth copies. Each of the
+ * three holds two blocks of 64 queries that take turns: the products of one run on the tensor
+ * cores while the exponentials of the other run beside them.
  *
  * With pairs the products of a tile are sums of their own, added to o afterwards: a chain through
  * all of N, which rounds toward zero, would take too much off (README.md).
@@ -14,9 +14,10 @@
  * as eight more columns of the product with v, all ones, or with pairs two of them for each step.
  *
  * Registers of a computing thread, W = 32: scores 64, weights 16 (with pairs 32; the other
- * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need. With
- * pairs a tile's part of o and l takes 20 and leaves none for m and l, which are in shared memory. As a
- * shared operand q takes none; in registers it would take 16 and ptxas would serialise.
+ * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need.
+ * With pairs a tile's part of o and l takes 20 and leaves none for m and l, which are in shared
+ * memory. As a shared operand q takes none; in registers it would take 16 and ptxas would
+ * serialise.
  * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
  * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32.
  * Results pass through the tiles of q that they are of, those of the first block under the last

@@ -2,12 +2,12 @@
  * Backward pass of `twopass` and `split` that owns keys: dk and dv (README.md).
  *
  * A piece of work is 128 keys of two rows r and all query tiles; as many CTAs as there are
- * multiprocessors take pieces in turn, with the copies for the next under way while the
- * results of one are stored. Four warpgroups compute, each 64 keys of one row; a fifth
- * copies, the bias for two CTAs where all keys are valid. Rows of the accumulators are keys: S^T = k q^T
- * and dP^T = v dout^T come out as the A operands that dv = P^T dout and dk = dS^T q need.
- * With four warpgroups at hand the steps of one hide the waits of another without
- * pipelining in the source.
+ * multiprocessors take pieces in turn, with the copies for the next under way while the results
+ * of one are stored. Four warpgroups compute, each 64 keys of one row; a fifth copies, the bias
+ * for two CTAs where all keys are valid. Rows of the accumulators are keys: S^T = k q^T and
+ * dP^T = v dout^T come out as the A operands that dv = P^T dout and dk = dS^T q need. With four
+ * warpgroups at hand the steps of one hide the waits of another without pipelining in the
+ * source.
  *
  * A product of an invalid key stays in that key's own row of dk and dv, which is stored as
  * zero, so the inner loop knows no mask.
