@@ -23,7 +23,7 @@ __device__ __forceinline__ void order_copies()
 }
 
 /* Makes initialised barriers, and shared memory written so far by this thread, known to
- * copies and wgmma. A __syncthreads() must follow. */
+ * copies and wgmma. A __syncthreads() or cluster_sync() must follow. */
 __device__ __forceinline__ void publish_shared()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");

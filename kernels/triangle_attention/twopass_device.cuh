@@ -45,6 +45,15 @@ struct Piece {
     }
 };
 
+/* With a mask more rows would share tiles that are dead in some of them. */
+template <bool MASKED>
+constexpr int FELLOWS = MASKED ? 1 : 2;
+
+static inline int fellows_of(const gg_ta_call &u)
+{
+    return u.keys == GG_TA_KEYS_ALL ? FELLOWS<false> : FELLOWS<true>;
+}
+
 /* How many pieces are taken at a time, and which of them is this CTA's. */
 __device__ __forceinline__ int pieces_at_a_time(int fellows)
 {

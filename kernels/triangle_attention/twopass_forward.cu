@@ -222,7 +222,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     const TwopassTiles t = twopass_tiles(u);
     const int W = twopass_columns(u.D);
     Forward a = {};
-    a.fellows = u.keys == GG_TA_KEYS_ALL ? FELLOWS<false> : FELLOWS<true>;
+    a.fellows = fellows_of(u);
     const int rows = a.fellows * (W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS);
     a.bias = static_cast<const char *>(space.bias);
     a.words = space.words;

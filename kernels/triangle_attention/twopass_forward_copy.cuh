@@ -22,10 +22,6 @@ struct Forward {
     float c1, rc1, growth;            /* a logit to units of log 2, and back; GROWTH sqrt(D) */
 };
 
-/* See Piece. With a mask more rows would share key tiles that are dead in some of them. */
-template <bool MASKED>
-constexpr int FELLOWS = MASKED ? 1 : 2;
-
 template <int W>
 struct Plan {
     static constexpr int ROWS = W == 64 ? 2 : 3, WARPS = 4 * ROWS, THREADS = 128 * ROWS + 128;

@@ -448,7 +448,7 @@ cudaError_t gg_ta_twopass_keys(const gg_ta_call &u, const TwopassSpace &space, b
     const TwopassTiles t = twopass_tiles(u);
     const int W = twopass_columns(u.D);
     Keys a = {};
-    a.fellows = u.keys == GG_TA_KEYS_ALL ? 2 : 1; /* a mask's dead tiles differ by row */
+    a.fellows = fellows_of(u);
     const int rows = a.fellows * (W == 64 ? Plan<64>::ROWS : Plan<32>::ROWS);
     a.bias = static_cast<const char *>(space.bias_turned);
     a.values = space.rows;

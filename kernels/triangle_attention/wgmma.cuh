@@ -61,18 +61,6 @@ __device__ __forceinline__ void wgmma(float (&d)[32], const uint32_t *a, uint64_
         : GG_IN4(a), "l"(b), "r"(keep), "n"(TURNED));
 }
 
-template <int TURNED>
-__device__ __forceinline__ void wgmma(float (&d)[4], const uint32_t *a, uint64_t b,
-                                      int keep)
-{
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %9, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n8k16" GG_F32_BF16
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, p, 1, 1, %10;\n}\n"
-        : GG_OUT4(d, 0)
-        : GG_IN4(a), "l"(b), "r"(keep), "n"(TURNED));
-}
-
 /* N = 16, 32, 64 and eight more, B [k][n]. keep is a constant. */
 __device__ __forceinline__ void wgmma_turned(float (&d)[12], const uint32_t *a, uint64_t b,
                                              int keep)
