@@ -90,6 +90,12 @@ static const gg_family families[] = {
      .optional = MASK,
      .host = gg_ta_fill_mask},
 
+    {.name = "sharp_mask",
+     .summary = "q times 16 and a random mask: later keys far above the first",
+     DRAWS(NORMAL(16, 0), UNIT, UNIT, UNIT, UNIT),
+     .optional = MASK,
+     .host = gg_ta_fill_mask},
+
     /* Probes with a closed form. */
     {.name = "two_keys",
      .summary = "K5: two distinct scores a row, solved by hand",
@@ -198,7 +204,8 @@ static gg_cost cost(const gg_problem *p)
 static const gg_rounding_point roundings[] = {
     [GG_TA_INPUTS] = {"inputs", "q log2(e)/sqrt(D) as BF16 before the scores", false},
     [GG_TA_P] = {"p", "forward's weights as BF16, by the running maximum of 64 keys", false},
-    [GG_TA_P_LAZY] = {"p_lazy", "the same, by a maximum that moves in steps of 5.5", false},
+    [GG_TA_P_LAZY] = {"p_lazy", "the same, by the first maximum, or one that moves by 5.5 or more",
+                      false},
     [GG_TA_P_WHOLE] = {"p_whole", "P of the whole row as BF16 where it multiplies v", false},
     [GG_TA_P_PAIR] = {"p_pair", "forward's weights as a BF16 pair", false},
     [GG_TA_P_DV] = {"p_dv", "P as BF16 where it multiplies dout", false},

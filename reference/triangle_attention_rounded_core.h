@@ -17,9 +17,11 @@
 #define GG_TA_UNROLL
 #endif
 
-/* Terms of one matrix step; keys of one tile of the running maximum; its slack. */
+/* Terms of one matrix step; keys of one tile of the running maximum; its slack; the largest l with
+ * which the first maximum stays. */
 enum { GG_TA_STEP = 16, GG_TA_ROUNDED_TILE = 64 };
 #define GG_TA_SLACK 5.5
+#define GG_TA_FITS 0x1p20
 
 /* The scheme of a call, the same for every query. */
 typedef struct gg_rounded_scheme {
@@ -237,9 +239,10 @@ gg_rounded_logits(const gg_rounded_scheme *s, const gg_rounded_query *t,
     return top;
 }
 
-/* The maximum after a tile whose largest logit is `top`; l: the row sum before it. */
+/* The maximum after a tile whose largest logit is `top`; l: the row sum before it. stays: that of
+ * the first tile does. */
 static inline GG_BOTH double
-gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top, double l)
+gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top, double l, bool stays)
 {
     double slack = 0;
     if (gg_rounded_has(s, GG_TA_P_LAZY)) slack = GG_TA_SLACK;
@@ -248,16 +251,17 @@ gg_rounded_next_max(const gg_rounded_scheme *s, double m, double top, double l)
         slack = slack < GG_TA_SLACK ? slack : GG_TA_SLACK;
     }
     if (top != top) return top;
+    if (stays && m != -INFINITY) return m;
     return top > m + slack ? top : m;
 }
 
-/* Forward by tiles: logits into p, o, and the maximum and 1 / l that are left. */
-static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
-                                              const gg_rounded_query *t, double *q,
-                                              double *m, double *inverse, int64_t D)
+/* Forward by tiles: logits into p, o, the maximum that is left, and l, which is returned. */
+static inline GG_BOTH double gg_rounded_tiles(const gg_rounded_scheme *s,
+                                              const gg_rounded_query *t, const double *q,
+                                              double factor, bool stays, double *m, int64_t D)
 {
     int64_t row = t->slice / s->H;
-    double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D), l = 0;
+    double l = 0;
     bool apart = gg_rounded_has(s, GG_TA_P_PAIR), chained = gg_rounded_has(s, GG_TA_P_LAZY);
     *m = -INFINITY;
     GG_TA_UNROLL
@@ -265,7 +269,7 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
     for (int64_t j0 = 0; j0 < s->N; j0 += GG_TA_ROUNDED_TILE) {
         int64_t j1 = j0 + GG_TA_ROUNDED_TILE < s->N ? j0 + GG_TA_ROUNDED_TILE : s->N;
         double top = gg_rounded_logits(s, t, q, factor, j0, j1, D);
-        double next = gg_rounded_next_max(s, *m, top, l), lane[4] = {0, 0, 0, 0};
+        double next = gg_rounded_next_max(s, *m, top, l, stays), lane[4] = {0, 0, 0, 0};
         if (next == -INFINITY) continue; /* no key so far */
         double shrink = *m == next || l == 0 ? 1 : gg_rounded_exp(s, *m, next);
         if (shrink != 1) {
@@ -293,6 +297,18 @@ static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
         if (!chained) l = gg_rounded_f32(s, l * shrink + sum);
         *m = next;
     }
+    return l;
+}
+
+/* The same, and 1 / l. */
+static inline GG_BOTH void gg_rounded_forward(const gg_rounded_scheme *s,
+                                              const gg_rounded_query *t, double *q,
+                                              double *m, double *inverse, int64_t D)
+{
+    double factor = gg_rounded_load_query(s, (t->slice * s->N + t->i) * D, q, D);
+    bool lazy = gg_rounded_has(s, GG_TA_P_LAZY);
+    double l = gg_rounded_tiles(s, t, q, factor, lazy, m, D);
+    if (lazy && !(l <= GG_TA_FITS)) l = gg_rounded_tiles(s, t, q, factor, false, m, D);
     *inverse = l == 0 ? 0 : gg_rounded_f32(s, 1 / l);
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->o[d] = gg_rounded_f32(s, t->o[d] * *inverse);

@@ -7,7 +7,9 @@
 #
 # racecheck does not know that an mbarrier orders a bulk copy (cp.async.bulk) before the
 # reads behind it, and reports those; they are counted apart and shown. Any other hazard fails.
+# They fill its table of hazards: it is made larger, or others might find no place.
 set -u
+export NV_COMPUTE_SANITIZER_MAX_RACECHECK_HAZARDS=100000000
 build=${1:?usage: sanitize.sh BUILD [KERNEL...]}
 shift
 tool=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)

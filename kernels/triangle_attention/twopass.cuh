@@ -31,6 +31,7 @@ struct TwopassSpace {
     uint16_t *k, *v;             /* bf16 [B,R,H,N,D]: key tiles that are valid in part, with
                                   * rows of invalid keys zero; the others are not filled */
     int *order;
+    uint32_t *again;             /* [again_words]: pieces of work that forward takes again */
     uint16_t *rows;              /* row values */
     float *slabs;
 };
@@ -41,6 +42,7 @@ struct TwopassTiles {
     int even;  /* the same, rounded up to an even number */
     int keys;  /* key tiles padded to whole ranges */
     int half, ranges;
+    size_t again_words; /* one, and one for each piece of work, or more */
 };
 
 /* Which of the two kernels asks, and what is switched on. */
@@ -63,6 +65,7 @@ static inline TwopassTiles twopass_tiles(const gg_ta_call &u)
     t.half = gg_ta_twopass_half(u.N, u.D);
     t.ranges = gg_ta_twopass_ranges(u.N, u.D);
     t.keys = t.ranges * 2 * t.half / GG_TA_TILE;
+    t.again_words = plus(1, times(times(bias_planes_of(u), (size_t)t.even / 2), (size_t)u.R));
     return t;
 }
 

@@ -31,8 +31,10 @@ static size_t lay_out_scratch(const gg_ta_call &u, bool backward, void *base,
     cut.take(space.k, copies);
     cut.take(space.v, copies);
     cut.take(space.alive, masked ? times((size_t)u.B * t.tiles, 8) : 0);
-    if (!backward)
+    if (!backward) {
+        cut.take(space.again, times(t.again_words, 4));
         return cut.used;
+    }
     cut.take(space.rows, times(times(planes, (size_t)t.tiles), 64 * 16));
     cut.take(space.slabs,
              times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),

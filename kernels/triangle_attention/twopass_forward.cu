@@ -8,6 +8,9 @@
  * three holds two blocks of 64 queries that take turns: the products of one run on the tensor
  * cores while the exponentials of the other run beside them.
  *
+ * Without pairs two launches: all pieces with the maxima of their rows' first tiles, then those
+ * with a row that is beyond them, again.
+ *
  * With pairs the products of a tile are sums of their own, added to o afterwards: a chain through
  * all of N, which rounds toward zero, would take too much off (README.md).
  * The tensor cores form the row sums too, which would cost instructions beside the exponentials:
@@ -16,8 +19,7 @@
  * Registers of a computing thread, W = 32: scores 64, weights 16 (with pairs 32; the other
  * block's are scores at that time), o 32, row sums 8, m 4: 124 of 160, and what loads need.
  * With pairs a tile's part of o and l takes 20 and leaves none for m and l, which are in shared
- * memory. As a shared operand q takes none; in registers it would take 16 and ptxas would
- * serialise.
+ * memory. q takes 8 for each block that keeps it; the other's is a shared operand.
  * Shared memory: q of three rows, twice (48 KB at W = 32), three or four stages of k and v
  * of three rows (64 x W each) and the bias of 128 queries x 64 keys: 56 KB a stage at W = 32.
  * Results pass through the tiles of q that they are of, those of the first block under the last
@@ -28,15 +30,17 @@
 namespace {
 
 /* What a warpgroup carries from one piece of work to the next. */
-template <int W, bool PAIRS, bool MASKED>
+template <int W, Pass PASS>
 struct Place {
     typedef Plan<W> P;
+    static constexpr bool PAIRS = PASS == Pass::PAIRS;
     typedef Ring<P::STAGES, PAIRS && W == 32> Stages; /* there a register is short */
     Stages ring;
     int count;            /* pieces of work done, from which the rest follows */
     uint32_t start, bias; /* shared addresses; of the first stage, for this thread */
     uint32_t keys;        /* start word of k of the first stage */
     int row;              /* of P::ROWS */
+    int place;            /* AGAIN: of the piece at hand among all of the CTA */
 
     /* Where this thread has the row sums of q[0]; of q[1] 8 on. */
     __device__ __forceinline__ uint32_t sums() const
@@ -45,24 +49,29 @@ struct Place {
     }
 
     /* The piece of work at hand: formed again rather than kept through the loop. */
+    template <bool MASKED>
     __device__ __forceinline__ int item() const
     {
-        return first_piece(FELLOWS<MASKED>) + count * pieces_at_a_time(FELLOWS<MASKED>);
+        return first_piece(FELLOWS<MASKED>)
+               + (PASS == Pass::AGAIN ? place : count) * pieces_at_a_time(FELLOWS<MASKED>);
     }
 };
 
 /* One row's 128 queries: q[0] and q[1] take turns over the key tiles of the walk. */
-template <int W, bool PAIRS, bool MASKED>
-__device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS, MASKED> &p,
-                                       Block<W, PAIRS, MASKED> (&q)[2],
+template <int W, Pass PASS, bool MASKED>
+__device__ __forceinline__ void attend(const Forward &a, Place<W, PASS> &p,
+                                       Block<W, PASS, MASKED> (&q)[2],
                                        const Walk<MASKED> &walk)
 {
     typedef Plan<W> P;
+    constexpr bool PAIRS = PASS == Pass::PAIRS;
     const uint32_t first = p.start + (2 * p.row + 1) * P::TILE; /* v of the first stage */
     const uint32_t values = kept_uniform(turned_start(first, p.start + P::ONES));
-    const uint32_t tile = tile_start(p.start + P::QUERIES
-                                     + p.count % P::QUERY_STAGES * P::QUERY_STAGE
-                                     + 2 * p.row * P::TILE);
+    const uint32_t queries =
+        p.start + P::QUERIES + p.count % P::QUERY_STAGES * P::QUERY_STAGE + 2 * p.row * P::TILE;
+    const uint32_t tile = tile_start(queries);
+    q[0].template take_queries<0>(queries);
+    q[1].template take_queries<1>(queries + P::TILE);
     Products<W> y; /* with pairs, for the block whose products are under way */
     int t = walk.first(a.tiles);
     barrier_wait(p.ring.full(), p.ring.phase());
@@ -71,23 +80,27 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS, MASKED>
     settled(q[0].s);
     settled(q[1].s);
     wgmma_fence();
-    q[0].multiply_keys(tile, p.keys + p.ring.stage * (P::STAGE / 16));
-    q[1].multiply_keys(tile + P::TILE / 16, p.keys + p.ring.stage * (P::STAGE / 16));
+    q[0].template multiply_keys<0>(tile, p.keys + p.ring.stage * (P::STAGE / 16));
+    q[1].template multiply_keys<1>(tile + P::TILE / 16, p.keys + p.ring.stage * (P::STAGE / 16));
     wgmma_commit();
     wgmma_wait();
     settled(q[0].s);
     settled(q[1].s);
+    if constexpr (PASS == Pass::FIRST && !MASKED) {
+        q[0].take_maxima();
+        q[1].take_maxima();
+    }
     q[0].soften(walk, t, a, p.sums());
     for (int next = walk.next(t + 1, a.tiles); uniform<MASKED>(next < a.tiles);
          next = walk.next(t + 1, a.tiles)) {
-        const typename Place<W, PAIRS, MASKED>::Stages ahead = p.ring.next();
+        const typename Place<W, PASS>::Stages ahead = p.ring.next();
         const int at = p.ring.stage * P::STAGE, to = ahead.stage * P::STAGE;
         barrier_wait(ahead.full(), ahead.phase());
         q[0].take_bias(p.bias + to);
         settled(q[0].s);
         wgmma_fence();
         q[0].multiply_values(values, at / 16, y);
-        q[0].multiply_keys(tile, p.keys + to / 16);
+        q[0].template multiply_keys<0>(tile, p.keys + to / 16);
         wgmma_commit();
         q[1].soften(walk, t, a, p.sums() + 8);
         constexpr int EARLY = PAIRS ? 0 : 4; /* quads asked for before the wait: as many as fit */
@@ -99,7 +112,7 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS, MASKED>
         settled(q[1].s);
         wgmma_fence();
         q[1].multiply_values(values, at / 16, y);
-        q[1].multiply_keys(tile + P::TILE / 16, p.keys + to / 16);
+        q[1].template multiply_keys<1>(tile + P::TILE / 16, p.keys + to / 16);
         wgmma_commit();
         q[0].soften(walk, next, a, p.sums());
         wgmma_wait();
@@ -126,33 +139,37 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PAIRS, MASKED>
     const int stage = p.count % P::QUERY_STAGES;
     const Results<W> to(a, buffer + stage * P::QUERY_STAGE,
                         Origin::read<P>(p.start, P::ROWS * stage + p.row));
-    q[0].lay(to, 0, p.sums());
+    const int item = p.template item<MASKED>();
+    const uint32_t stored = q[0].lay(a, to, 0, p.sums(), item);
     const typename Results<W>::Pieces before = to.take();
     wgmma_wait();
     q[1].add_products(y, p.sums() + 8);
     release_stage(p.ring.empty());
     p.ring.advance();
-    to.put(a, 0, before);
-    q[1].lay(to, 1, p.sums() + 8);
+    to.put(a, 0, before, stored);
+    const uint32_t also = q[1].lay(a, to, 1, p.sums() + 8, item);
     const typename Results<W>::Pieces last = to.take();
     release_stage(p.start + P::QUERY_BARRIERS + 8 * (P::QUERY_STAGES + stage));
-    to.put(a, 1, last);
+    to.put(a, 1, last, also);
 }
 
-template <int W, bool PAIRS, bool MASKED>
+template <int W, Pass PASS, bool MASKED>
 __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
 {
     typedef Plan<W> P;
-    Place<W, PAIRS, MASKED> p = {{start + P::BARRIERS, 0, 0}};
+    Place<W, PASS> p = {{start + P::BARRIERS, 0, 0}};
     p.start = start;
     p.row = warp >> 2;
     p.keys = kept_uniform(tile_start(start + 2 * p.row * P::TILE));
     p.bias = start + 2 * P::ROWS * P::TILE + 16 * (thread_now() & 127);
-    for (;; p.count++) {
-        if (p.item() >= a.items)
+    for (p.place = 0;; p.place++, p.count++) {
+        while (PASS == Pass::AGAIN && p.template item<MASKED>() < a.items
+               && uniform<true>(!is_taken<PASS>(a, p.template item<MASKED>())))
+            p.place++;
+        if (p.template item<MASKED>() >= a.items)
             return;
         const uint32_t ready = start + P::QUERY_BARRIERS + p.count % P::QUERY_STAGES * 8;
-        Block<W, PAIRS, MASKED> q[2];
+        Block<W, PASS, MASKED> q[2];
         q[0].clear(p.sums());
         q[1].clear(p.sums() + 8);
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
@@ -165,17 +182,23 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
     }
 }
 
-template <int W, bool PAIRS, bool MASKED>
+template <int W, Pass PASS, bool MASKED>
 __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     forward_kernel(const __grid_constant__ Forward a)
 {
     typedef Plan<W> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
+    if (PASS == Pass::AGAIN) {
+        wait_for_grid_before();
+        if (a.again[0] == 0)
+            return;
+    }
     for (int i = (int)threadIdx.x; i < P::ONES_BYTES / 4; i += P::THREADS)
         asm volatile("st.shared.b32 [%0], %1;"
                      :
-                     : "r"(start + P::ONES + 4 * i), "r"(PAIRS ? ones_by_step<W>(i) : 0x3f803f80u)
+                     : "r"(start + P::ONES + 4 * i),
+                       "r"(PASS == Pass::PAIRS ? ones_by_step<W>(i) : 0x3f803f80u)
                      : "memory");
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
@@ -185,18 +208,19 @@ __global__ void __launch_bounds__(Plan<W>::THREADS, 1)
     }
     publish_shared();
     cluster_sync();
-    wait_for_grid_before();
+    if (PASS != Pass::AGAIN)
+        wait_for_grid_before();
     if (warp >= P::WARPS) {
         give_registers<P::ROWS>();
         if (warp == P::WARPS && (threadIdx.x & 31) == 0)
-            copy_tiles<W, MASKED>(a, start);
+            copy_tiles<W, PASS, MASKED>(a, start);
         return;
     }
     take_registers<P::ROWS>();
-    work<W, PAIRS, MASKED>(a, start, warp);
+    work<W, PASS, MASKED>(a, start, warp);
 }
 
-template <int W, bool PAIRS, bool MASKED>
+template <int W, Pass PASS, bool MASKED>
 cudaError_t start(const gg_ta_call &u, const Forward &a)
 {
     typedef Plan<W> P;
@@ -204,14 +228,22 @@ cudaError_t start(const gg_ta_call &u, const Forward &a)
     GG_TRY_CUDA(multiprocessors(&ctas));
     const Launch how = {dim3((unsigned)(a.fellows * min(ctas / a.fellows, a.items))), P::THREADS,
                         P::SHARED, (cudaStream_t)u.stream, a.fellows, true};
-    return launch(forward_kernel<W, PAIRS, MASKED>, how, a);
+    return launch(forward_kernel<W, PASS, MASKED>, how, a);
 }
 
-template <int W, bool PAIRS>
+template <int W, Pass PASS>
 cudaError_t by_keys(const gg_ta_call &u, const Forward &a)
 {
-    return u.keys == GG_TA_KEYS_ALL ? start<W, PAIRS, false>(u, a)
-                                    : start<W, PAIRS, true>(u, a);
+    return u.keys == GG_TA_KEYS_ALL ? start<W, PASS, false>(u, a) : start<W, PASS, true>(u, a);
+}
+
+template <int W>
+cudaError_t passes(const gg_ta_call &u, const Forward &a, bool pairs)
+{
+    if (pairs)
+        return by_keys<W, Pass::PAIRS>(u, a);
+    GG_TRY_CUDA((by_keys<W, Pass::FIRST>(u, a)));
+    return by_keys<W, Pass::AGAIN>(u, a);
 }
 
 } // namespace
@@ -228,7 +260,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.words = space.words;
     a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;
     a.o = u.o, a.beyond = saved.beyond;
-    a.m = saved.m, a.inv = saved.inv;
+    a.m = saved.m, a.inv = saved.inv, a.again = space.again;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys;
     a.blocks = t.even / 2, a.row_groups = (u.R + rows - 1) / rows;
@@ -241,9 +273,7 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
         GG_TRY_CUDA(make_tensor_map(&a.clean_k, space.k, planes_of(u), u.N, u.D, W));
         GG_TRY_CUDA(make_tensor_map(&a.clean_v, space.v, planes_of(u), u.N, u.D, W));
     }
-    if (W == 16)
-        return pairs ? by_keys<16, true>(u, a) : by_keys<16, false>(u, a);
-    if (W == 32)
-        return pairs ? by_keys<32, true>(u, a) : by_keys<32, false>(u, a);
-    return pairs ? by_keys<64, true>(u, a) : by_keys<64, false>(u, a);
+    return W == 16   ? passes<16>(u, a, pairs)
+           : W == 32 ? passes<32>(u, a, pairs)
+                     : passes<64>(u, a, pairs);
 }

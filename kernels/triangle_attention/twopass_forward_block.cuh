@@ -14,10 +14,16 @@ struct Products {
     float o[W / 2 + 4];
 };
 
+/* Does a block keep q in registers? Those that there is room for do: read where it lies, q is a
+ * tenth of what goes through shared memory. */
+template <int W, Pass PASS, int BLOCK>
+constexpr bool KEEPS_Q = W == 16 || (W == 32 && PASS == Pass::FIRST && BLOCK == 0);
+
 /* 64 queries of one row. at: the shared address of this thread's row sums, where W = 32 with pairs
  * has no registers for m and l. With pairs each of four threads has the l of a step of 16 keys. */
-template <int W, bool PAIRS, bool MASKED>
+template <int W, Pass PASS, bool MASKED>
 struct Block {
+    static constexpr bool PAIRS = PASS == Pass::PAIRS;
     static constexpr bool ROWS_OUT_THERE = PAIRS && W == 32;
     /* Without pairs l is another eight columns of o, all alike. */
     float s[32], o[W / 2 + (PAIRS ? 0 : 4)];
@@ -27,6 +33,7 @@ struct Block {
     static constexpr bool THRESHOLDS = PAIRS && !(ROWS_OUT_THERE && MASKED);
     float thresholds[THRESHOLDS && !ROWS_OUT_THERE ? 2 : 1];
     uint32_t high[16], low[PAIRS ? 16 : 1];
+    uint32_t q[KEEPS_Q<W, PASS, 0> ? W / 16 : 1][4]; /* if it is kept */
 
     __device__ __forceinline__ void clear(uint32_t at)
     {
@@ -116,11 +123,26 @@ struct Block {
         load_accumulators<32, FROM, TO>(s, bias);
     }
 
-    __device__ __forceinline__ void multiply_keys(uint32_t q, uint32_t k)
+    /* tile: shared address of the block's q. */
+    template <int BLOCK>
+    __device__ __forceinline__ void take_queries(uint32_t tile)
+    {
+        if constexpr (KEEPS_Q<W, PASS, BLOCK>)
+            load_operand<W>(q, tile + operand_of_lane<W>());
+    }
+
+    /* tile, k: start words; the former of q, if it is not kept. */
+    template <int BLOCK>
+    __device__ __forceinline__ void multiply_keys(uint32_t tile, uint32_t k)
     {
 #pragma unroll
-        for (int x = 0; x < W / 16; x++)
-            wgmma_shared(s, tile_descriptor<W>(q + 2 * x), tile_descriptor<W>(k + 2 * x), 1);
+        for (int x = 0; x < W / 16; x++) {
+            const uint64_t keys = tile_descriptor<W>(k + 2 * x);
+            if constexpr (KEEPS_Q<W, PASS, BLOCK>)
+                wgmma<0>(s, q[x], keys, 1);
+            else
+                wgmma_shared(s, tile_descriptor<W>(tile + 2 * x), keys, 1);
+        }
     }
 
     /* v: of the tile in the first stage; units: how far on the stage at hand is. */
@@ -148,15 +170,18 @@ struct Block {
         set_l(1, at, l(1, at) + y.o[W / 2 + 2]);
     }
 
+    /* The largest of four threads. */
+    static __device__ __forceinline__ float over_row(float top)
+    {
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+        return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+    }
+
     /* Moves the running maxima of rows g, g + 8 where this tile exceeds them by enough. top:
      * the largest scores of this thread. */
     __device__ __forceinline__ void raise(float top0, float top1, const Forward &a, uint32_t at)
     {
-#pragma unroll
-        for (int lane = 1; lane <= 2; lane *= 2) {
-            top0 = fmaxf(top0, __shfl_xor_sync(0xffffffffu, top0, lane));
-            top1 = fmaxf(top1, __shfl_xor_sync(0xffffffffu, top1, lane));
-        }
+        top0 = over_row(top0), top1 = over_row(top1);
         const float m0 = m(0, at), m1 = m(1, at);
         const bool up0 = top0 > m0 + a.growth, up1 = top1 > m1 + a.growth;
         const float f0 = up0 ? ex2(__fmaf_rn(m0, a.c1, -(top0 * a.c1))) : 1.0f;
@@ -201,6 +226,44 @@ struct Block {
             __syncwarp();
     }
 
+    /* The largest scores of this thread in rows g, g + 8. */
+    __device__ __forceinline__ void largest(float &top0, float &top1) const
+    {
+        top0 = s[0], top1 = s[2];
+#pragma unroll
+        for (int n = 0; n < 8; n++) {
+            top0 = fmaxf(top0, fmaxf(s[4 * n], s[4 * n + 1]));
+            top1 = fmaxf(top1, fmaxf(s[4 * n + 2], s[4 * n + 3]));
+        }
+    }
+
+    /* Of the first tile, where the maxima stay. */
+    __device__ __forceinline__ void take_maxima()
+    {
+        float top0, top1;
+        largest(top0, top1);
+        rows[0] = fmaxf(rows[0], over_row(top0));
+        rows[1] = fmaxf(rows[1], over_row(top1));
+    }
+
+    /* Moves the maxima where a score is far enough beyond them. */
+    __device__ __forceinline__ void move_maxima(const Forward &a, uint32_t at)
+    {
+        float top0, top1;
+        largest(top0, top1);
+        /* A row's largest score exceeds m by enough where that of one of its four threads does:
+         * so mostly nobody needs to know the largest. */
+        if constexpr (PAIRS) { /* one after the other: few registers are left */
+            if (__any_sync(0xffffffffu, top0 > threshold(0, a, at)))
+                raise_row<0>(top0, a, at);
+            if (__any_sync(0xffffffffu, top1 > threshold(1, a, at)))
+                raise_row<1>(top1, a, at);
+        } else if (__any_sync(0xffffffffu,
+                              top0 > threshold(0, a, at) || top1 > threshold(1, a, at))) {
+            raise(top0, top1, a, at);
+        }
+    }
+
     /* Scores to weights: the maxima, ex2, operands. */
     __device__ __forceinline__ void soften(const Walk<MASKED> &walk, int t,
                                            const Forward &a, uint32_t at)
@@ -217,23 +280,10 @@ struct Block {
                     if (!(kept >> (8 * (i >> 2) + (i & 1)) & 1))
                         s[16 * j + i] = -INFINITY;
             }
-        float top0 = s[0], top1 = s[2];
-#pragma unroll
-        for (int n = 0; n < 8; n++) {
-            top0 = fmaxf(top0, fmaxf(s[4 * n], s[4 * n + 1]));
-            top1 = fmaxf(top1, fmaxf(s[4 * n + 2], s[4 * n + 3]));
-        }
-        /* A row's largest score exceeds m by enough where that of one of its four threads does:
-         * so mostly nobody needs to know the largest. */
-        if constexpr (PAIRS) { /* one after the other: few registers are left */
-            if (__any_sync(0xffffffffu, top0 > threshold(0, a, at)))
-                raise_row<0>(top0, a, at);
-            if (__any_sync(0xffffffffu, top1 > threshold(1, a, at)))
-                raise_row<1>(top1, a, at);
-        } else if (__any_sync(0xffffffffu,
-                              top0 > threshold(0, a, at) || top1 > threshold(1, a, at))) {
-            raise(top0, top1, a, at);
-        }
+        if constexpr (PASS != Pass::FIRST)
+            move_maxima(a, at);
+        else if (MASKED && uniform<true>(t == walk.opening))
+            take_maxima();
         const float nm0 = -(m(0, at) * a.c1), nm1 = -(m(1, at) * a.c1);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -265,18 +315,47 @@ struct Block {
         return x;
     }
 
+    /* Which of a warp's 16 rows are stored, a bit each, of block number `block`: again, those that
+     * had been left NaN, otherwise all. sum, l of row g in even lanes, of g + 8 in odd ones,
+     * becomes NaN in a row that is to be taken again, and so is item, the piece of work, then. */
+    __device__ __forceinline__ uint32_t rows_to_store(const Forward &a, const Results<W> &to,
+                                                      int block, int item, float &sum) const
+    {
+        const bool inside = 64 * block < to.rows;
+        if (PASS == Pass::FIRST) {
+            const bool unfit = inside && !gg_ta_twopass_fits(sum);
+            if (unfit)
+                sum = __uint_as_float(0x7fffffffu);
+            if (__any_sync(0xffffffffu, unfit) && to.lane == 0)
+                a.again[0] = a.again[1 + item] = 1;
+        }
+        if (PASS != Pass::AGAIN)
+            return ~0u;
+        const float before = inside ? to.sum[64 * block] : 0.0f;
+        const uint32_t lanes = __ballot_sync(0xffffffffu, before != before);
+        uint32_t rows = 0;
+#pragma unroll
+        for (int g = 0; g < 8; g++)
+            rows |= (lanes >> 4 * g & 1) << g | (lanes >> (4 * g + 1) & 1) << (g + 8);
+        return rows;
+    }
+
     /* Stores m and inv, as block number `block`, and lays o and what it loses into the buffer. x, y
-     * are neighbouring columns 8n + 2c, + 1 of a row. At its end all have read m and l. */
-    __device__ __forceinline__ void lay(const Results<W> &to, int block, uint32_t at) const
+     * are neighbouring columns 8n + 2c, + 1 of a row. At its end all have read m and l. Returns
+     * rows_to_store(). */
+    __device__ __forceinline__ uint32_t lay(const Forward &a, const Results<W> &to, int block,
+                                            uint32_t at, int item) const
     {
         const bool odd = to.lane & 1;
-        const float sum = own_l(odd, at);
+        float sum = own_l(odd, at);
+        const uint32_t stored = rows_to_store(a, to, block, item, sum);
         const bool empty = sum == 0.0f;
         const float rcp = __frcp_rn(empty ? 1.0f : sum); /* 1: a branch less */
         const float inv = empty ? 0.0f : rcp;
         const float mine = to.lane & 2 ? inv : empty ? 0.0f : own_m(odd, at);
-        if (64 * block < to.rows)
-            to.sum[64 * block] = mine;
+        const bool is_stored = stored >> (to.lane >> 2 | (to.lane & 1) << 3) & 1;
+        if (64 * block < to.rows && is_stored)
+            to.sum[64 * block] = PASS == Pass::FIRST && sum != sum ? sum : mine;
         uint32_t rounded[2][W / 8], beyond[2][W / 8];
 #pragma unroll
         for (int half = 0; half < 2; half++) {
@@ -292,6 +371,7 @@ struct Block {
         to.lay(0, rounded[0], rounded[1]);
         to.lay(1, beyond[0], beyond[1]);
         __syncwarp();
+        return stored;
     }
 };
 

@@ -19,8 +19,20 @@ struct Forward {
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
     int blocks, row_groups, items;    /* of 128 queries; of rows; pieces of work */
     int fellows;                      /* see Piece */
+    uint32_t *again; /* [0]: is a piece of work to be taken again? [1 + item]: is this one? */
     float c1, rc1, growth;            /* a logit to units of log 2, and back; GROWTH sqrt(D) */
 };
+
+/* What a launch makes of its pieces of work. Without pairs all are taken first with the maxima of
+ * one key tile; then those with a row that these do not fit, again, with maxima that move. */
+enum class Pass { PAIRS, FIRST, AGAIN };
+
+/* Is a piece of work one of the launch's? A cluster's CTAs have the same answer. */
+template <Pass PASS>
+__device__ __forceinline__ bool is_taken(const Forward &a, int item)
+{
+    return PASS != Pass::AGAIN || a.again[1 + item] != 0;
+}
 
 template <int W>
 struct Plan {
@@ -98,8 +110,12 @@ struct Walk {
     uint32_t words;
     uint64_t alive; /* bit t, tile t has a valid key */
     uint64_t whole; /* bit t, all keys of tile t are valid in the row of a computing thread */
+    int opening;    /* the first tile with a valid key of that row; -1: it has none */
 
-    __device__ __forceinline__ Walk(uint32_t words) : words(words), alive(0), whole(0) {}
+    __device__ __forceinline__ Walk(uint32_t words)
+        : words(words), alive(0), whole(0), opening(0)
+    {
+    }
     /* Once the words are there. One thread, or all of a warp. */
     template <int ROWS>
     __device__ __forceinline__ void start(int tiles)
@@ -113,9 +129,15 @@ struct Walk {
     /* All threads of a computing warp: makes it known that they have the same. */
     __device__ __forceinline__ void join(int row, int tiles)
     {
-        const int t = row_word(RowWord::WHOLE, tiles);
         alive = __shfl_sync(0xffffffffu, alive, 0);
-        whole = __shfl_sync(0xffffffffu, (uint64_t)word(row, t, 1) << 32 | word(row, t, 0), 0);
+        whole = __shfl_sync(0xffffffffu, tiles_of_row(row, RowWord::WHOLE, tiles), 0);
+        const uint64_t any = whole | tiles_of_row(row, RowWord::PART, tiles);
+        opening = __shfl_sync(0xffffffffu, __ffsll((long long)any) - 1, 0);
+    }
+    __device__ __forceinline__ uint64_t tiles_of_row(int i, RowWord which, int tiles) const
+    {
+        const int t = row_word(which, tiles);
+        return (uint64_t)word(i, t, 1) << 32 | word(i, t, 0);
     }
     /* Does tile t have an invalid key, which whoever computes must look for? */
     __device__ __forceinline__ bool cut(int t) const
@@ -153,7 +175,7 @@ struct Walk {
     }
 };
 
-template <int W, bool MASKED>
+template <int W, Pass PASS, bool MASKED>
 __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
 {
     typedef Plan<W> P;
@@ -161,6 +183,8 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
     Ring<P::QUERY_STAGES> queries = {start + P::QUERY_BARRIERS, 0, 1};
     constexpr int fellows = FELLOWS<MASKED>;
     for (int item = first_piece(fellows); item < a.items; item += pieces_at_a_time(fellows)) {
+        if (!is_taken<PASS>(a, item))
+            continue;
         const Piece<P::ROWS> p(a, item);
         const char *bias =
             a.bias

@@ -73,13 +73,16 @@ struct Results {
         return x;
     }
 
-    __device__ __forceinline__ void put(const Forward &a, int block, const Pieces &x) const
+    /* stored: a bit for each of a warp's 16 rows. */
+    __device__ __forceinline__ void put(const Forward &a, int block, const Pieces &x,
+                                        uint32_t stored) const
     {
 #pragma unroll
         for (int i = 0; i < PARTS; i++) {
             const int row = 64 * block + ROWS * i;
-            store_piece(o + 2 * row * a.D, x.o[i], a.o && row < pieces);
-            store_piece(beyond + 2 * row * a.D, x.beyond[i], a.beyond && row < pieces);
+            const bool inside = row < pieces && (stored >> (lane / (W / 8) + ROWS * i) & 1);
+            store_piece(o + 2 * row * a.D, x.o[i], a.o && inside);
+            store_piece(beyond + 2 * row * a.D, x.beyond[i], a.beyond && inside);
         }
     }
 };

@@ -82,6 +82,18 @@ static inline float gg_ta_twopass_lowered(float top)
 /* It moves only when a tile exceeds it by more than this times sqrt(D): 8 in units of log 2. */
 #define GG_TA_TWOPASS_GROWTH 5.5f
 
+/* Without pairs a row is first taken with the maximum of one tile, and left so if its sum is no
+ * larger than this: what N keys of e^5.5 each come to. */
+#define GG_TA_TWOPASS_MOST 0x1p20f
+
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline int gg_ta_twopass_fits(float l)
+{
+    return l <= GG_TA_TWOPASS_MOST;
+}
+
 /* With pairs, by how much: by no more than that, and by no more than makes the weight
  * an eighth to a quarter of the row sum l (octaves, the exponent of l less 2, in units of T): so a
  * weight that is much of its row ends up as 1, or near, which a pair holds. rc1: 1 / c1. */

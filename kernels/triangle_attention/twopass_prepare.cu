@@ -20,6 +20,8 @@ struct BiasTiles {
                            * are queries; are keys */
     const void *bias;      /* [B H][N][N] */
     const uint64_t *alive; /* [B][tiles]: keys that any row of b has, or NULL: all */
+    uint32_t *again;       /* [again_words], to be cleared */
+    size_t again_words;
     int H, N, tiles;
     int row_tiles, out_columns, turned_columns, column_tiles; /* the last: that are made */
     float root;                                               /* sqrt(D) */
@@ -75,6 +77,10 @@ __global__ void __launch_bounds__(BIAS_THREADS) bias_tiles_kernel(BiasTiles a)
     const uint64_t *alive = a.alive ? a.alive + head / a.H * a.tiles : nullptr;
     const bool aligned = a.N % PIECE == 0 && reinterpret_cast<uintptr_t>(a.bias) % 16 == 0;
     const int inside = a.N - 64 * queries; /* queries inside N */
+    const size_t cta = (size_t)blockIdx.y * gridDim.x + blockIdx.x;
+    for (size_t x = cta * BIAS_THREADS + threadIdx.x; x < a.again_words;
+         x += (size_t)gridDim.x * gridDim.y * BIAS_THREADS)
+        a.again[x] = 0;
     constexpr int WARPS = BIAS_THREADS / 32, ROWS = 64 / WARPS; /* of a warp, all at once */
     const int first = (int)threadIdx.x / 32;
     if (first < inside) {
@@ -334,6 +340,7 @@ static cudaError_t bias_tiles(const gg_ta_call &u, const TwopassSpace &space)
     a.out = static_cast<float4 *>(space.bias), a.turned = static_cast<float4 *>(space.bias_turned);
     a.bias = u.bias;
     a.alive = u.keys == GG_TA_KEYS_ALL ? nullptr : space.alive;
+    a.again = space.again, a.again_words = t.again_words;
     a.H = u.H, a.N = u.N, a.tiles = t.tiles;
     a.row_tiles = t.even, a.out_columns = t.keys, a.turned_columns = t.tiles;
     a.column_tiles = max(t.keys, t.even);

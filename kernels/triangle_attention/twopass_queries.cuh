@@ -14,8 +14,8 @@
  * cluster, so that a row of few keys costs all of them the same.
  *
  * Registers of a computing thread, W = 32, HALF = 192: dbias 96, S and dP of two steps 64, q
- * and dout 16, row values 4, dq 16, operands 16: 212 of 240. With pairs operands take 32, and q
- * and dout are read where they lie.
+ * and dout 16, row values 4, shifts 2, dq 16, operands 16: 214 of 240. With pairs operands take
+ * 32, and dout is read where it lies unless keys are masked, at W = 16 q too.
  * Shared memory, W = 32, HALF = 192: the bias of the CTA (96 KB); three stages of k and v of
  * half a row (24 KB; with pairs or a mask four of a third), one or two of a row's q, dout and row
  * values (9 KB); 48 KB for dq on its way.
@@ -37,8 +37,10 @@ struct Worker {
     typedef Plan<W, HALF, PAIRS, MASKED> P;
     float dbias[P::STEPS][16], s[2][16], ds[2][16], dq[W / 2];
     /* A operands of a row, or they are read where they lie. */
-    static constexpr bool KEPT = P::KEPT;
-    uint32_t q[KEPT ? W / 16 : 1][4], dout[KEPT ? W / 16 : 1][4], values[4];
+    static constexpr bool KEPT = P::KEPT, Q_KEPT = P::Q_KEPT;
+    uint32_t q[Q_KEPT ? W / 16 : 1][4], dout[KEPT ? W / 16 : 1][4], values[4];
+    /* Without pairs: what is taken off the exponents of rows g, g + 8. */
+    float shift[PAIRS ? 1 : 2];
     uint32_t high[8], low[PAIRS ? 8 : 1];
 
     /* Scores start from the bias of their step. */
@@ -52,12 +54,27 @@ struct Worker {
      * in a tile, operand_of_lane(), if it is kept. */
     __device__ __forceinline__ void take_row(uint32_t queries, uint32_t row_values, uint32_t place)
     {
-        if constexpr (KEPT) {
+        if constexpr (Q_KEPT) {
             if (!P::KEEP_PLACE)
                 place = operand_of_lane<W>();
             load_operand<W>(q, queries + place);
-            load_operand<W>(dout, queries + P::TILE + place);
+            if constexpr (KEPT)
+                load_operand<W>(dout, queries + P::TILE + place);
             load_row_values(values, row_values + place / (2 * W) * 16);
+        }
+    }
+
+    /* Their shift, once dS of the row before is there: gg_ta_shift(). A row with NaN has it in
+     * delta too, and so in dS of valid keys; from here it would reach that of invalid ones. */
+    __device__ __forceinline__ void take_shift(uint32_t row_values, float c1)
+    {
+        const uint32_t thread = thread_now();
+        const uint32_t mine = row_values + 16 * ((thread >> 1 & 48) + (thread >> 2 & 7));
+#pragma unroll
+        for (int half = 0; !PAIRS && half < 2; half++) {
+            const uint4 piece = load_shared_piece(mine + 8 * 16 * half);
+            const float x = ((low_bf16(piece.x) + high_bf16(piece.x)) + low_bf16(piece.y)) * c1;
+            shift[half] = MASKED ? fminf(x, 1e38f) : x;
         }
     }
 
@@ -73,26 +90,28 @@ struct Worker {
         }
     }
 
-    /* S and dP of a step, less what the row values are. Start words: k, of the step's keys;
-     * ones, of set_ones(); queries and row, of the row's q and row values. */
+    /* S and dP of a step, less what the row values are; without pairs S whole. Start words: k, of
+     * the step's keys; ones, of set_ones(); queries and row, of the row's q and row values. */
     __device__ __forceinline__ void scores(int c, uint32_t k, uint32_t ones, uint32_t queries,
                                            uint32_t row)
     {
-        const uint64_t shift = plain_descriptor<true>(ones);
+        const uint64_t log_sum = plain_descriptor<true>(ones);
         const uint64_t delta = plain_descriptor<true>(ones + DELTA_ONES / 16);
 #pragma unroll
         for (int x = 0; x < W / 16; x++) {
             const uint64_t keys = tile_descriptor<W>(k + 2 * x);
-            if constexpr (KEPT)
+            if constexpr (Q_KEPT)
                 wgmma<0>(s[c], q[x], keys, 1);
             else
                 wgmma_shared(s[c], tile_descriptor<W>(queries + 2 * x), keys, 1);
         }
-        if constexpr (KEPT) {
-            wgmma<0>(s[c], values, shift, 1);
+        if constexpr (Q_KEPT) {
+            if (PAIRS)
+                wgmma<0>(s[c], values, log_sum, 1);
             wgmma<0>(ds[c], values, delta, 0);
         } else {
-            wgmma_shared(s[c], plain_descriptor<false>(row), shift, 1);
+            if (PAIRS)
+                wgmma_shared(s[c], plain_descriptor<false>(row), log_sum, 1);
             wgmma_shared(ds[c], plain_descriptor<false>(row), delta, 0);
         }
 #pragma unroll
@@ -129,7 +148,7 @@ struct Worker {
             float *x = s[c] + 8 * j, *d = ds[c] + 8 * j;
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                d[i] *= ex2(x[i] * c1);
+                d[i] *= ex2(PAIRS ? x[i] * c1 : __fmaf_rn(x[i], c1, shift[i >> 1 & 1]));
                 dbias[u][8 * j + i] += d[i];
             }
             to_operand<PAIRS>(d, to_high + 4 * j, PAIRS ? to_low + 4 * j : to_low);
@@ -238,8 +257,6 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         if (P::DQ_LAST)
             w.add_dq(keys_before, u != 1);
         wgmma_commit();
-        if (P::KEPT && last && more)
-            release_stage(queries.empty());
         if (MASKED) {
             word = word_ahead;
             word_ahead = load_shared_uniform(
@@ -264,6 +281,11 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
 #pragma unroll
             for (int i = 0; i < 8; i++)
                 high[i] = low[PAIRS ? i : 0] = 0;
+        }
+        if (last && more) {
+            w.take_shift(start + P::VALUES + queries.stage * ROW_VALUES, a.c1);
+            if (P::KEPT)
+                release_stage(queries.empty());
         }
         if (P::PASS > 0 && u == P::PASS && a.dq && done > 0)
             passage.pass_on(a, one_before, done - 1);
@@ -356,6 +378,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_wait();
         settled(w.s[0]);
         settled(w.ds[0]);
+        w.take_shift(start + P::VALUES, a.c1);
         if (P::KEPT)
             release_stage(row_stage(0).empty());
         for (int r = row; uniform<MASKED>(r < end());) {

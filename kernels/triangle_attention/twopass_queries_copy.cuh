@@ -34,13 +34,14 @@ struct Plan {
      * move work; beside the products of which step dq of the row before is passed on (0: of none);
      * whether a register keeps this thread's place in a tile of q or dout. */
     static constexpr bool PLAIN = W == 32 && !PAIRS && !MASKED;
-    static constexpr bool PAIRED = W < 64 && PAIRS && !MASKED;
-    static constexpr bool DQ_LAST = PAIRED || (W == 16 && !PAIRS);
-    static constexpr int CUT = PAIRED || (PAIRS && W == 16) ? STEPS /* none */
-                               : W == 16                    ? 1
-                               : PLAIN && HALF == 192       ? 3
-                                                            : 2;
-    static constexpr int PASS = PLAIN ? 1 : PAIRED ? W / 16 : 0;
+    static constexpr bool DQ_LAST = W < 64 && (PAIRS ? !MASKED : !PLAIN);
+    static constexpr bool EARLY =
+        PAIRS ? W == 32 && !MASKED : W == 16 && MASKED; /* behind the second step */
+    static constexpr int CUT = W == 64 || (PLAIN && HALF < 192) ? 2
+                               : PLAIN                          ? 3
+                               : EARLY                          ? 1
+                                                                : STEPS /* none */;
+    static constexpr int PASS = W == 64 || MASKED ? 0 : W == 32 && PAIRS ? 3 : 1;
     static constexpr bool KEEP_PLACE = W == 16 || (W == 32 && MASKED && !PAIRS);
     /* W = 64: dq as DqAtOnce has it, for shared memory, and q and dout not kept. */
     static constexpr bool AT_ONCE = W == 64;
@@ -48,8 +49,10 @@ struct Plan {
      * q and dout come a row earlier. */
     static constexpr int PAGE = W == 64 ? 1 : PAIRS || MASKED ? ROW_GRAIN : (STEPS + 1) / 2;
     static constexpr int SIDE = PAGE * TILE, STAGE = 2 * SIDE; /* their k and v */
-    /* q and dout of a row are taken into registers, if there are; else they stay a row. */
-    static constexpr bool KEPT = !PAIRS && W < 64;
+    /* q and dout of a row are taken into registers, if there are; else they, or dout alone, are
+     * read where they lie, and stay a row. */
+    static constexpr bool KEPT = W < 64 && (!PAIRS || MASKED);
+    static constexpr bool Q_KEPT = KEPT || (W == 32 && PAIRS);
     static constexpr int ROWS = KEPT && !MASKED ? 1 : 2, ROW = 2 * TILE;
     static constexpr int WORD_ROWS = 2 * ROWS; /* whose words are here */
     static constexpr int WORDS = (RANGE_WORDS + 2) * 8, LIVE = RANGE_WORDS * 8;

@@ -104,4 +104,12 @@ static GG_BOTH_SIDES void gg_ta_row(float m, float inv, float delta, float rc1, 
     gg_ta_cut(-delta, GG_TA_DELTA_PIECES, piece + GG_TA_SHIFT_PIECES);
 }
 
+/* What exponents are shifted by where they are not told in pieces: the first three, whose sum is
+ * exact, in units of log 2. */
+static GG_BOTH_SIDES float gg_ta_shift(const uint16_t *piece, float c1)
+{
+    float sum = gg_ta_from_upper(piece[0]) + gg_ta_from_upper(piece[1]);
+    return (sum + gg_ta_from_upper(piece[2])) * c1;
+}
+
 #endif

@@ -52,6 +52,7 @@ static size_t layout(gg_ta_pair_scratch *s, char *memory, const gg_ta_call *call
     gg_decoded *const by_row[] = {&s->q, &s->k, &s->v, &s->dout};
     gg_decoded *const by_column[] = {&s->qT, &s->kT, &s->vT, &s->doutT};
     gg_decoded *const tiles[] = {&s->p, &s->ds, &s->p_low, &s->ds_low};
+    s->dq_ds = take_decoded(&a, GG_TA_TILE, GG_TA_TILE);
     for (int i = 0; i < 4; i++) {
         *by_row[i] = take_decoded(&a, s->Np, s->Dp);
         *by_column[i] = take_decoded(&a, s->Dp, s->Np);
@@ -64,6 +65,8 @@ static size_t layout(gg_ta_pair_scratch *s, char *memory, const gg_ta_call *call
     s->valid = take(&a, s->Np, sizeof(uint32_t));
     s->s = take_floats(&a, GG_TA_TILE * GG_TA_TILE);
     s->dp = take_floats(&a, GG_TA_TILE * GG_TA_TILE);
+    s->whole = take_floats(&a, GG_TA_TILE * GG_TA_TILE);
+    s->shift = take_floats(&a, GG_TA_TILE);
     s->acc = take_floats(&a, rows * s->Dp);
     s->dvT = take_floats(&a, s->Dp * GG_TA_TILE);
     s->dkT = take_floats(&a, s->Dp * GG_TA_TILE);

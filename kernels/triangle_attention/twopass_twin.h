@@ -17,9 +17,11 @@ typedef struct gg_ta_pair_scratch {
     gg_decoded q, k, v, dout;        /* [Np][Dp] */
     gg_decoded qT, kT, vT, doutT;    /* [Dp][Np] */
     gg_decoded p, p_low, ds, ds_low; /* [64][64], P and dS rounded, and what that lost */
+    gg_decoded dq_ds;                /* [64][64], without pairs: the dS of dq and dbias, rounded */
     gg_decoded ones;                 /* [64][16] */
     gg_decoded taken, takers;        /* [64][16] row pieces of a query tile; [16][64] their ones */
-    float *s, *dp;                   /* [64][64] */
+    float *s, *dp, *whole;           /* [64][64]; the last: scores from which nothing is taken */
+    float *shift;                    /* [64] what their exponents are shifted by */
     float *line;                     /* [64] of one query */
     float *sums;                     /* [64][16], row sums of a tile; all columns equal */
     float *acc;                      /* [Np][Dp], dq; forward: O of one query tile */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Backward of the twins of `twopass` and `split`. The CUDA kernels form P and dS twice with
- * the same bits; here a tile of 64 queries and 32 keys is formed once. Keys are the outer
+ * Backward of the twins of `twopass` and `split`. The CUDA kernels form P and dS twice, with pairs
+ * with the same bits; here a tile of 64 queries and 32 keys is visited once. Keys are the outer
  * loop, in the order of the ranges, so that all chains ascend. */
 #include <math.h>
 #include <string.h>
@@ -72,7 +72,8 @@ typedef struct tile {
 } tile;
 
 /* Row values of the tile's queries: the pieces that are taken off their scores in row i of
- * s->taken, and -delta as its pieces have it in every dP of the tile. */
+ * s->taken, in s->shift what the first three are in an exponent, and -delta as its pieces have it
+ * in every dP of the tile. */
 static void take_rows(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t)
 {
     const gg_ta_call *c = &twin->call;
@@ -82,6 +83,7 @@ static void take_rows(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const 
         gg_ta_row(twin->saved.m[row], twin->saved.inv[row], s->delta[t->i0 + i], c->rc1,
                   c->rc1_low, piece);
         float minus_delta = 0;
+        s->shift[i] = gg_ta_shift(piece, c->c1);
         for (int x = GG_TA_SHIFT_PIECES; x < GG_TA_ROW_PIECES; x++) {
             minus_delta += gg_ta_from_upper(piece[x]); /* exact, and so in the chain */
             piece[x] = 0;
@@ -91,20 +93,33 @@ static void take_rows(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const 
     }
 }
 
-/* S and dP to P and dS of query i, and dS to the slab. */
+/* ds = dP P of a query; p: exponents of its weights but for `shift`, and then P. */
+static void form_gradient(const gg_ta_pair_twin *twin, const gg_ta_pair_scratch *s, const tile *t,
+                          const float *dp, float *p, float shift, float *ds)
+{
+    const uint32_t *valid = s->valid + t->j0;
+    gg_ta_pair_mask(p, valid, t->width);
+    gg_ta_pair_weights(twin, s, p, shift, t->width);
+    for (size_t j = 0; j < t->width; j++) ds[j] = valid[j] ? dp[j] * p[j] : 0;
+}
+
+/* S and dP to P and dS of query i, and dS to the slab. Without pairs dq and dbias have a dS of
+ * their own. */
 static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
                      size_t i, float *slab)
 {
-    size_t N = (size_t)twin->call.N;
-    float *p = s->s + i * GG_TA_TILE, *ds = s->dp + i * GG_TA_TILE;
-    gg_ta_pair_mask(p, s->valid + t->j0, t->width);
-    for (size_t j = 0; j < t->width; j++) p[j] *= twin->call.c1;
-    twin->lanes->weights(p, p, s->all, 0, t->width);
-    for (size_t j = 0; j < t->width; j++) ds[j] = s->valid[t->j0 + j] ? ds[j] * p[j] : 0;
-    gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, p, t->width);
-    gg_ta_pair_round(twin, s, &s->ds, &s->ds_low, i, ds, t->width);
+    size_t N = (size_t)twin->call.N, at = i * GG_TA_TILE;
+    float *p = s->s + at, *dp = s->dp + at, *whole = s->whole + at;
     float *sum = slab + (t->i0 + i) * N + t->j0;
-    for (size_t j = 0; j < t->keys; j++) sum[j] += ds[j];
+    if (!twin->pairs) {
+        form_gradient(twin, s, t, dp, whole, s->shift[i], whole);
+        gg_ta_pair_round(twin, s, &s->dq_ds, &s->ds_low, i, whole, t->width);
+        for (size_t j = 0; j < t->keys; j++) sum[j] += whole[j];
+    }
+    form_gradient(twin, s, t, dp, p, -0.0f, dp); /* -0: c1 T as it is */
+    gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, p, t->width);
+    gg_ta_pair_round(twin, s, &s->ds, &s->ds_low, i, dp, t->width);
+    for (size_t j = 0; twin->pairs && j < t->keys; j++) sum[j] += dp[j];
 }
 
 static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
@@ -116,16 +131,17 @@ static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const 
                dout = gg_ta_pair_part(&s->dout, t->i0, 0);
     gg_decoded kT = gg_ta_pair_part(&s->kT, 0, t->j0),
                vT = gg_ta_pair_part(&s->vT, 0, t->j0);
-    gg_decoded *const operands[] = {&s->p, &s->ds, &s->p_low, &s->ds_low};
+    gg_decoded *const operands[] = {&s->p, &s->ds, &s->p_low, &s->ds_low, &s->dq_ds};
     take_rows(twin, s, t);
     for (size_t i = 0; i < t->queries; i++)
         gg_ta_pair_bias(twin, s->s + i * GG_TA_TILE, t->b, t->h, t->i0 + i, t->j0,
                         t->width);
     lanes->chain(s->s, GG_TA_TILE, &q, &kT, t->queries, t->width, steps);
+    memcpy(s->whole, s->s, t->queries * GG_TA_TILE * sizeof *s->whole);
     lanes->chain(s->s, GG_TA_TILE, &s->taken, &s->takers, t->queries, t->width, 1);
     lanes->chain(s->dp, GG_TA_TILE, &dout, &vT, t->queries, t->width, steps);
     for (size_t i = 0; i < t->queries; i++) form_row(twin, s, t, i, slab);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         gg_ta_pair_clear_rows(operands[i], t->queries, padded, t->width);
 }
 
@@ -149,7 +165,7 @@ static void one_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const t
     form_tile(twin, s, t, slab);
     add_keys(twin, t, s->dvT, &s->doutT, &s->p, &s->p_low);
     add_keys(twin, t, s->dkT, &s->qT, &s->ds, &s->ds_low);
-    gg_ta_pair_chain(twin, s->half + t->i0 * s->Dp, s->Dp, &s->ds,
+    gg_ta_pair_chain(twin, s->half + t->i0 * s->Dp, s->Dp, twin->pairs ? &s->ds : &s->dq_ds,
                      twin->pairs ? &s->ds_low : NULL, &k, t->queries, s->Dp,
                      t->width / GG_TC_TERMS);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forward of the twins of `twopass` and `split`: tiles of 64 keys, a maximum that moves
- * only when it must. */
+ * Forward of the twins of `twopass` and `split`: tiles of 64 keys, with a maximum that stays
+ * what it is in the first one, or moves only when it must. */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +16,8 @@ enum { STEPS = GG_TA_TILE / GG_TC_TERMS }; /* of a tile */
  * tile, else l[.][0] alone. */
 typedef struct online {
     float m[GG_TA_TILE], l[GG_TA_TILE][STEPS];
+    int moves; /* does m, or does it stay that of a row's first tile? */
+    int opens; /* this is the first tile */
 } online;
 
 static float row_sum(const online *state, size_t i)
@@ -53,7 +55,9 @@ static void add_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online 
 {
     float *t = s->s + i * GG_TA_TILE;
     gg_ta_pair_mask(t, s->valid + first, width);
-    raise_maximum(twin, s, state, i, largest(t, width));
+    float top = largest(t, width);
+    if (state->moves) raise_maximum(twin, s, state, i, top);
+    else if (state->opens && top > state->m[i]) state->m[i] = top;
     gg_ta_pair_weights(twin, s, t, -(state->m[i] * twin->call.c1), width);
     gg_ta_pair_round(twin, s, &s->p, &s->p_low, i, t, width);
 }
@@ -108,6 +112,34 @@ static void add_values_apart(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s,
     }
 }
 
+/* One row (b, r, h), and its queries of one tile. */
+typedef struct block {
+    int b, h;
+    size_t i0, queries;
+} block;
+
+static void take_keys(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online *state,
+                      const block *at, int moves)
+{
+    size_t N = (size_t)twin->call.N, queries = at->queries;
+    gg_decoded q = gg_ta_pair_part(&s->q, at->i0, 0);
+    memset(state, 0, sizeof *state);
+    state->moves = moves, state->opens = 1;
+    for (size_t i = 0; i < GG_TA_TILE; i++) state->m[i] = GG_TA_TWOPASS_BOTTOM;
+    memset(s->acc, 0, GG_TA_TILE * s->Dp * sizeof *s->acc);
+    for (size_t j0 = 0; j0 < N; j0 += GG_TA_TILE) {
+        size_t width = gg_ta_pair_pad(gg_ta_pair_min(GG_TA_TILE, N - j0));
+        gg_decoded k = gg_ta_pair_part(&s->kT, 0, j0), v = gg_ta_pair_part(&s->v, j0, 0);
+        if (!gg_ta_pair_is_live(s, j0, width)) continue;
+        for (size_t i = 0; i < queries; i++)
+            gg_ta_pair_bias(twin, s->s + i * GG_TA_TILE, at->b, at->h, at->i0 + i, j0, width);
+        twin->lanes->chain(s->s, GG_TA_TILE, &q, &k, queries, width, s->Dp / GG_TC_TERMS);
+        for (size_t i = 0; i < queries; i++) add_tile(twin, s, state, i, j0, width);
+        (twin->pairs ? add_values_apart : add_values)(twin, s, state, &v, queries, width);
+        state->opens = 0;
+    }
+}
+
 void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int b, int r,
                         int h)
 {
@@ -119,25 +151,18 @@ void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int 
     gg_ta_pair_load_columns(twin, s, &s->kT, c->k + start, 1);
     gg_ta_pair_load_rows(twin, s, &s->v, c->v + start, 1);
     for (size_t i0 = 0; i0 < N; i0 += GG_TA_TILE) {
-        size_t queries = gg_ta_pair_min(GG_TA_TILE, N - i0);
-        gg_decoded q = gg_ta_pair_part(&s->q, i0, 0);
+        block at = {b, h, i0, gg_ta_pair_min(GG_TA_TILE, N - i0)};
+        int done[GG_TA_TILE] = {0};
+        size_t left = at.queries;
         online state;
-        memset(&state, 0, sizeof state);
-        for (size_t i = 0; i < GG_TA_TILE; i++) state.m[i] = GG_TA_TWOPASS_BOTTOM;
-        memset(s->acc, 0, GG_TA_TILE * s->Dp * sizeof *s->acc);
-        memset(state.l, 0, sizeof state.l);
-        for (size_t j0 = 0; j0 < N; j0 += GG_TA_TILE) {
-            size_t width = gg_ta_pair_pad(gg_ta_pair_min(GG_TA_TILE, N - j0));
-            gg_decoded k = gg_ta_pair_part(&s->kT, 0, j0),
-                       v = gg_ta_pair_part(&s->v, j0, 0);
-            if (!gg_ta_pair_is_live(s, j0, width)) continue;
-            for (size_t i = 0; i < queries; i++)
-                gg_ta_pair_bias(twin, s->s + i * GG_TA_TILE, b, h, i0 + i, j0, width);
-            twin->lanes->chain(s->s, GG_TA_TILE, &q, &k, queries, width,
-                               s->Dp / GG_TC_TERMS);
-            for (size_t i = 0; i < queries; i++) add_tile(twin, s, &state, i, j0, width);
-            (twin->pairs ? add_values_apart : add_values)(twin, s, &state, &v, queries, width);
+        for (int moves = twin->pairs; moves < 2 && left > 0; moves++) {
+            take_keys(twin, s, &state, &at, moves);
+            for (size_t i = 0; i < at.queries; i++) {
+                if (done[i] || (!moves && !gg_ta_twopass_fits(row_sum(&state, i)))) continue;
+                finish(twin, s, &state, i, offset + i0 + i);
+                done[i] = 1;
+                left--;
+            }
         }
-        for (size_t i = 0; i < queries; i++) finish(twin, s, &state, i, offset + i0 + i);
     }
 }
