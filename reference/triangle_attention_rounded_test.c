@@ -165,6 +165,29 @@ Test(triangle_attention_rounded, finer_types_lose_less)
     fixture_close(&f);
 }
 
+/* Keys of the second tile beyond those of the first by more than p_lazy's maximum waits for: where
+ * their sum is small enough it stays that of the first tile, and weights are rounded elsewhere than
+ * by p; where not, it moves as that of p does. */
+Test(triangle_attention_rounded, the_first_maximum_stays_while_the_sum_is_small)
+{
+    static const float lift[2] = {8, 30};
+    shape s = {1, 1, 1, 70, 16, ALL_KEYS, GG_F32, 0.25};
+    fixture f = fixture_open(&s, 27);
+    float *bias = f.problem.input[GG_TA_BIAS].data;
+    int64_t count = fixture_count(&f, GG_TA_O);
+    double *moving = malloc((size_t)count * sizeof(double)), apart[2] = {0, 0};
+    for (int n = 0; n < 2; n++) {
+        for (int i = 0; i < 70 * 70; i++) bias[i] = i % 70 < 64 ? 0 : lift[n];
+        const double *o = evaluate(&f, BIT(GG_TA_P), BIT(GG_TA_P), 1)[GG_TA_O];
+        memcpy(moving, o, (size_t)count * sizeof(double));
+        o = evaluate(&f, BIT(GG_TA_P_LAZY), BIT(GG_TA_P_LAZY), 1)[GG_TA_O];
+        for (int64_t i = 0; i < count; i++) apart[n] = fmax(apart[n], fabs(o[i] - moving[i]));
+    }
+    cr_assert(apart[0] > 0x1p-11 && apart[1] < 0x1p-40, "%g, %g", apart[0], apart[1]);
+    free(moving);
+    fixture_close(&f);
+}
+
 Test(triangle_attention_rounded, threads_and_other_outputs_change_nothing)
 {
     for (int s = 0; s < SHAPES; s++) {
