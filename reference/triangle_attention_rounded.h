@@ -11,8 +11,9 @@
  *   p             forward's weights e^(S - m) are bf(), m the running maximum after each
  *                 tile of 64 keys; the row sum l takes the rounded ones
  *   p_lazy        as p, with the m of the first tile that has one; where that makes an l beyond
- *                 2^20, with an m that moves only when a tile exceeds it by 5.5 instead; and with
- *                 an l that is a matrix product, as o is
+ *                 2^20, with an m that moves only when a tile exceeds it by 5.5 instead; tiles
+ *                 from that of the first of the query's 128 keys on, then those before it; and
+ *                 with an l that is a matrix product, as o is
  *   p_whole       P of the whole row is bf() where it multiplies v
  *   p_pair        as p, a pair instead of bf(), with an m that moves only when a tile exceeds it by
  *                 the octaves of l / 4, at most 5.5

@@ -266,7 +266,10 @@ static inline GG_BOTH double gg_rounded_tiles(const gg_rounded_scheme *s,
     *m = -INFINITY;
     GG_TA_UNROLL
     for (int64_t d = 0; d < D; d++) t->o[d] = 0;
-    for (int64_t j0 = 0; j0 < s->N; j0 += GG_TA_ROUNDED_TILE) {
+    int64_t tiles = (s->N + GG_TA_ROUNDED_TILE - 1) / GG_TA_ROUNDED_TILE;
+    int64_t first = chained ? t->i / (2 * GG_TA_ROUNDED_TILE) * 2 : 0;
+    for (int64_t turn = 0; turn < tiles; turn++) {
+        int64_t j0 = (first + turn) % tiles * GG_TA_ROUNDED_TILE;
         int64_t j1 = j0 + GG_TA_ROUNDED_TILE < s->N ? j0 + GG_TA_ROUNDED_TILE : s->N;
         double top = gg_rounded_logits(s, t, q, factor, j0, j1, D);
         double next = gg_rounded_next_max(s, *m, top, l, stays), lane[4] = {0, 0, 0, 0};

@@ -11,11 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define GG_BOTH_SIDES __host__ __device__ __forceinline__
-#else
-#define GG_BOTH_SIDES inline
-#endif
+#include "kernels/arithmetic/both_sides.h"
 
 typedef struct gg_log2_parts {
     float whole, fraction; /* e and log2 f, within +-0.5 */

@@ -42,7 +42,7 @@ typedef struct gg_ta_call {
     float rc1, rc1_low; /* 1/c1, and what its rounding lost */
 
     /* The saved buffer of recompute, atomic and turbo, each part at a multiple of 256 bytes;
-     * twopass and split have their own (twopass_plan.h). */
+     * twopass and split have their own (twopass_chunks.h). */
     float *m, *inv; /* [B,R,H,N] */
     uint16_t *e;    /* bf16 [B,R,H,N,D]; NULL without compensation */
 

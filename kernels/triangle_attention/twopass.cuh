@@ -21,7 +21,7 @@
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_CUH
 
 #include "kernels/triangle_attention/problem.cuh"
-#include "kernels/triangle_attention/twopass_plan.h"
+#include "kernels/triangle_attention/twopass_chunks.h"
 
 /* Where the parts start; those that a call does not need are empty. */
 struct TwopassSpace {

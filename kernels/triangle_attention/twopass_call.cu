@@ -35,10 +35,11 @@ static size_t lay_out_scratch(const gg_ta_call &u, bool backward, void *base,
         cut.take(space.again, times(t.again_words, 4));
         return cut.used;
     }
+    const gg_ta_chunks chunks = gg_ta_twopass_chunks(u.B, u.R, u.H, u.N, u.D);
     cut.take(space.rows, times(times(planes, (size_t)t.tiles), 64 * 16));
     cut.take(space.slabs,
              times(times(times(bias_planes_of(u), (size_t)t.tiles), (size_t)t.keys),
-                   times((size_t)gg_ta_twopass_chunk_count(u.B, u.R, u.H, u.N, u.D), block)));
+                   times((size_t)gg_ta_twopass_slabs(&chunks), block)));
     return cut.used;
 }
 

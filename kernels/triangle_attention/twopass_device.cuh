@@ -175,13 +175,22 @@ __device__ __forceinline__ float4 load_shared4(uint32_t address)
     return x;
 }
 
-/* 16 bytes to an address in global memory, if `inside`: without a branch. */
+/* 16 or eight bytes to an address in global memory, if `inside`: without a branch. */
 __device__ __forceinline__ void store_piece(uint64_t to, const uint4 &x, bool inside)
 {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n"
                  "@p st.global.v4.b32 [%0], {%1, %2, %3, %4};\n}\n"
                  :
                  : "l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"((int)inside)
+                 : "memory");
+}
+
+__device__ __forceinline__ void store_piece(uint64_t to, const uint2 &x, bool inside)
+{
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n"
+                 "@p st.global.v2.b32 [%0], {%1, %2};\n}\n"
+                 :
+                 : "l"(to), "r"(x.x), "r"(x.y), "r"((int)inside)
                  : "memory");
 }
 
@@ -259,26 +268,6 @@ __device__ __forceinline__ void to_operand(const float *x, uint32_t *high, uint3
             low[i] = pack_bf16(__fsub_rn(x[2 * i], low_bf16(high[i])),
                                __fsub_rn(x[2 * i + 1], high_bf16(high[i])));
     }
-}
-
-/* gg_ta_beyond() of two outputs, of which `rounded` has the BF16 forms, and gg_ta_whole(). The
- * distance before its offset is -2^15 to 2^15, or 2^16 - 1 of a NaN (0x7fffffff, as arithmetic
- * leaves it): min(distance + 2^15, 2^16 - 1) is saturation to 16 bits, signed. */
-__device__ __forceinline__ uint32_t beyond_pair(float x, float y, uint32_t rounded)
-{
-    uint32_t both;
-    asm("cvt.pack.sat.s16.s32 %0, %1, %2;"
-        : "=r"(both)
-        : "r"(__float_as_uint(y) - (rounded & 0xffff0000u)),
-          "r"(__float_as_uint(x) - (rounded << 16)));
-    return both ^ (GG_TA_NOTHING_BEYOND << 16 | GG_TA_NOTHING_BEYOND);
-}
-
-__device__ __forceinline__ float2 whole_pair(uint32_t rounded, uint32_t beyond)
-{
-    const uint32_t nothing = GG_TA_NOTHING_BEYOND;
-    return make_float2(__uint_as_float(__byte_perm(beyond, rounded, 0x5410) - nothing),
-                       __uint_as_float(__byte_perm(beyond, rounded, 0x7632) - nothing));
 }
 
 /* What the swizzle of a tile does to the 16-byte pieces of a row: their numbers are turned. */

@@ -61,7 +61,7 @@ struct Place {
 template <int W, Pass PASS, bool MASKED>
 __device__ __forceinline__ void attend(const Forward &a, Place<W, PASS> &p,
                                        Block<W, PASS, MASKED> (&q)[2],
-                                       const Walk<MASKED> &walk)
+                                       const Walk<MASKED, PASS> &walk)
 {
     typedef Plan<W> P;
     constexpr bool PAIRS = PASS == Pass::PAIRS;
@@ -133,22 +133,23 @@ __device__ __forceinline__ void attend(const Forward &a, Place<W, PASS> &p,
     q[1].multiply_values(values, at / 16, y);
     wgmma_commit();
     warpgroup_sync(p.row); /* all have done with q: a quarter of it is each warp's buffer */
-    uint32_t buffer = p.start + P::QUERIES + (threadIdx.x >> 5) * (2 * Results<W>::BYTES);
+    typedef Results<W, PASS == Pass::PAIRS> Out;
+    uint32_t buffer = p.start + P::QUERIES + (threadIdx.x >> 5) * (2 * Out::BYTES);
     asm volatile("" : "+r"(buffer)); /* kept through the loop: with one register more to spare
                                       * ptxas moves more ahead there, and spills */
     const int stage = p.count % P::QUERY_STAGES;
-    const Results<W> to(a, buffer + stage * P::QUERY_STAGE,
+    const Out to(a, buffer + stage * P::QUERY_STAGE,
                         Origin::read<P>(p.start, P::ROWS * stage + p.row));
     const int item = p.template item<MASKED>();
     const uint32_t stored = q[0].lay(a, to, 0, p.sums(), item);
-    const typename Results<W>::Pieces before = to.take();
+    const typename Out::Pieces before = to.take();
     wgmma_wait();
     q[1].add_products(y, p.sums() + 8);
     release_stage(p.ring.empty());
     p.ring.advance();
     to.put(a, 0, before, stored);
     const uint32_t also = q[1].lay(a, to, 1, p.sums() + 8, item);
-    const typename Results<W>::Pieces last = to.take();
+    const typename Out::Pieces last = to.take();
     release_stage(p.start + P::QUERY_BARRIERS + 8 * (P::QUERY_STAGES + stage));
     to.put(a, 1, last, also);
 }
@@ -173,7 +174,8 @@ __device__ __forceinline__ void work(const Forward &a, uint32_t start, int warp)
         q[0].clear(p.sums());
         q[1].clear(p.sums() + 8);
         barrier_wait(ready, p.count / P::QUERY_STAGES & 1);
-        Walk<MASKED> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK);
+        Walk<MASKED, PASS> walk(start + P::KEY_WORDS + p.count % P::QUERY_STAGES * P::WALK,
+                                MASKED ? p.template item<MASKED>() % a.blocks : 0);
         if (MASKED) {
             walk.template start<P::ROWS>(a.tiles);
             walk.join(p.row, a.tiles);
@@ -259,7 +261,8 @@ cudaError_t gg_ta_twopass_forward(const gg_ta_call &u, const gg_ta_twopass_saved
     a.bias = static_cast<const char *>(space.bias);
     a.words = space.words;
     a.order = u.keys == GG_TA_KEYS_ALL ? nullptr : space.order;
-    a.o = u.o, a.beyond = saved.beyond;
+    a.o = u.o;
+    a.beyond = saved.beyond ? static_cast<void *>(saved.beyond) : saved.beyond_byte;
     a.m = saved.m, a.inv = saved.inv, a.again = space.again;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys;

@@ -265,13 +265,13 @@ struct Block {
     }
 
     /* Scores to weights: the maxima, ex2, operands. */
-    __device__ __forceinline__ void soften(const Walk<MASKED> &walk, int t,
+    __device__ __forceinline__ void soften(const Walk<MASKED, PASS> &walk, int t,
                                            const Forward &a, uint32_t at)
     {
         if (MASKED && uniform<true>(walk.cut(t)))
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                const uint32_t word = walk.mine(t, j);
+                const uint32_t word = walk.mine(walk.tile(t, a.tiles), j);
                 if (word == ~0u)
                     continue;
                 const uint32_t kept = word >> (2 * lane_in_four());
@@ -318,7 +318,7 @@ struct Block {
     /* Which of a warp's 16 rows are stored, a bit each, of block number `block`: again, those that
      * had been left NaN, otherwise all. sum, l of row g in even lanes, of g + 8 in odd ones,
      * becomes NaN in a row that is to be taken again, and so is item, the piece of work, then. */
-    __device__ __forceinline__ uint32_t rows_to_store(const Forward &a, const Results<W> &to,
+    __device__ __forceinline__ uint32_t rows_to_store(const Forward &a, const Results<W, PAIRS> &to,
                                                       int block, int item, float &sum) const
     {
         const bool inside = 64 * block < to.rows;
@@ -343,8 +343,8 @@ struct Block {
     /* Stores m and inv, as block number `block`, and lays o and what it loses into the buffer. x, y
      * are neighbouring columns 8n + 2c, + 1 of a row. At its end all have read m and l. Returns
      * rows_to_store(). */
-    __device__ __forceinline__ uint32_t lay(const Forward &a, const Results<W> &to, int block,
-                                            uint32_t at, int item) const
+    __device__ __forceinline__ uint32_t lay(const Forward &a, const Results<W, PAIRS> &to,
+                                            int block, uint32_t at, int item) const
     {
         const bool odd = to.lane & 1;
         float sum = own_l(odd, at);
@@ -365,7 +365,7 @@ struct Block {
                 const float x = o[4 * n + 2 * half] * factor;
                 const float y = o[4 * n + 2 * half + 1] * factor;
                 rounded[half][n] = pack_bf16(x, y); /* FP32 to BF16: 2^-9 of o */
-                beyond[half][n] = beyond_pair(x, y, rounded[half][n]);
+                beyond[half][n] = beyond_pair<!PAIRS>(x, y, rounded[half][n]);
             }
         }
         to.lay(0, rounded[0], rounded[1]);

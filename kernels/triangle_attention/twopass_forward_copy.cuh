@@ -14,7 +14,8 @@ struct Forward {
     const char *bias;                 /* bias tiles, rows are queries */
     const uint64_t *words;            /* [B R][word_stride] */
     const int *order;                 /* [B R], rows in order of work, or NULL */
-    uint16_t *o, *beyond;             /* [B,R,H,N,D] or NULL */
+    uint16_t *o;                      /* [B,R,H,N,D] or NULL */
+    void *beyond;                     /* likewise, in bytes without pairs */
     float *m, *inv;                   /* [B,R,H,N] */
     int R, H, N, D, tiles, key_tiles; /* key_tiles: of a row of bias tiles */
     int blocks, row_groups, items;    /* of 128 queries; of rows; pieces of work */
@@ -103,18 +104,32 @@ struct Origin {
     }
 };
 
-/* The key tiles of a piece of work: all, or those with a valid key in one of its rows, whose
- * words are at a shared address, ROW_WORDS bytes a row. */
-template <bool MASKED>
+/* The key tiles of a piece of work, with pairs ascending, without from its queries' own on and then
+ * those before: all, or those with a valid key in one of its rows, whose words are at a shared
+ * address, ROW_WORDS bytes a row. Steps t of the walk are counted, in bits too, from its first. */
+template <bool MASKED, Pass PASS>
 struct Walk {
+    static constexpr bool TURNED = PASS != Pass::PAIRS;
     uint32_t words;
-    uint64_t alive; /* bit t, tile t has a valid key */
-    uint64_t whole; /* bit t, all keys of tile t are valid in the row of a computing thread */
-    int opening;    /* the first tile with a valid key of that row; -1: it has none */
+    int from; /* the first tile */
+    uint64_t alive; /* bit t, its tile has a valid key */
+    uint64_t whole; /* bit t, all keys of its tile are valid in the row of a computing thread */
+    int opening;    /* the first step with a valid key of that row; -1: it has none */
 
-    __device__ __forceinline__ Walk(uint32_t words)
-        : words(words), alive(0), whole(0), opening(0)
+    __device__ __forceinline__ Walk(uint32_t words, int block)
+        : words(words), from(TURNED ? 2 * block : 0), alive(0), whole(0), opening(0)
     {
+    }
+    __device__ __forceinline__ int tile(int t, int tiles) const
+    {
+        const int ahead = t + from;
+        return TURNED && ahead >= tiles ? ahead - tiles : ahead;
+    }
+    __device__ __forceinline__ uint64_t turned(uint64_t bits, int tiles) const
+    {
+        if (!TURNED || from == 0)
+            return bits;
+        return (bits >> from | bits << (tiles - from)) & ((1ull << tiles) - 1);
     }
     /* Once the words are there. One thread, or all of a warp. */
     template <int ROWS>
@@ -125,13 +140,15 @@ struct Walk {
             const int t = row_word(i < ROWS ? RowWord::WHOLE : RowWord::PART, tiles);
             alive |= (uint64_t)word(i % ROWS, t, 1) << 32 | word(i % ROWS, t, 0);
         }
+        alive = turned(alive, tiles);
     }
     /* All threads of a computing warp: makes it known that they have the same. */
     __device__ __forceinline__ void join(int row, int tiles)
     {
         alive = __shfl_sync(0xffffffffu, alive, 0);
-        whole = __shfl_sync(0xffffffffu, tiles_of_row(row, RowWord::WHOLE, tiles), 0);
-        const uint64_t any = whole | tiles_of_row(row, RowWord::PART, tiles);
+        const uint64_t of_row = turned(tiles_of_row(row, RowWord::WHOLE, tiles), tiles);
+        whole = __shfl_sync(0xffffffffu, of_row, 0);
+        const uint64_t any = whole | turned(tiles_of_row(row, RowWord::PART, tiles), tiles);
         opening = __shfl_sync(0xffffffffu, __ffsll((long long)any) - 1, 0);
     }
     __device__ __forceinline__ uint64_t tiles_of_row(int i, RowWord which, int tiles) const
@@ -139,7 +156,7 @@ struct Walk {
         const int t = row_word(which, tiles);
         return (uint64_t)word(i, t, 1) << 32 | word(i, t, 0);
     }
-    /* Does tile t have an invalid key, which whoever computes must look for? */
+    /* Does the tile of step t have an invalid key, which whoever computes must look for? */
     __device__ __forceinline__ bool cut(int t) const
     {
         return !(whole >> t & 1);
@@ -191,7 +208,7 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             + ((size_t)(p.b * a.H + p.h) * (2 * a.blocks) + 2 * p.block) * a.key_tiles
                   * P::BLOCK;
         const int words = MASKED ? 8 * row_word(RowWord::LIVE, a.tiles) : 0;
-        Walk<MASKED> walk(start + P::KEY_WORDS + queries.stage * P::WALK);
+        Walk<MASKED, PASS> walk(start + P::KEY_WORDS + queries.stage * P::WALK, p.block);
         barrier_wait(queries.empty(), queries.parity);
         order_copies(); /* results have passed through this stage */
         for (int i = 0; i < P::ROWS; i++)
@@ -218,20 +235,21 @@ __device__ __forceinline__ void copy_tiles(const Forward &a, uint32_t start)
             plane[i] = (p.b * a.R + p.row(a, i)) * a.H + p.h;
         for (int t = walk.first(a.tiles); t < a.tiles;
              t = walk.next(t + 1, a.tiles), ring.advance()) {
+            const int tile = walk.tile(t, a.tiles);
             barrier_wait(ring.empty(), ring.parity);
             const uint32_t full = ring.full(), to = start + ring.stage * P::STAGE;
             barrier_expect(full, P::STAGE);
 #pragma unroll
             for (int i = 0; i < P::ROWS; i++) {
                 const TileSource from =
-                    MASKED ? walk.source(i, t, a.tiles) : TileSource::ALL;
-                const int key = 64 * (from == TileSource::NONE ? a.tiles : t);
+                    MASKED ? walk.source(i, tile, a.tiles) : TileSource::ALL;
+                const int key = 64 * (from == TileSource::NONE ? a.tiles : tile);
                 const bool clean = from == TileSource::PART;
                 copy_box(to + 2 * i * P::TILE, clean ? &a.clean_k : &a.k, key, plane[i], full);
                 copy_box(to + (2 * i + 1) * P::TILE, clean ? &a.clean_v : &a.v, key, plane[i],
                          full);
             }
-            copy_bias(fellows, to + 2 * P::ROWS * P::TILE, bias + (size_t)t * P::BLOCK,
+            copy_bias(fellows, to + 2 * P::ROWS * P::TILE, bias + (size_t)tile * P::BLOCK,
                       (size_t)a.key_tiles * P::BLOCK, ring, start + P::FREE_BARRIERS);
         }
     }

@@ -4,22 +4,42 @@
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_RESULTS_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_FORWARD_RESULTS_CUH
 
+#include <type_traits>
+
 #include "kernels/triangle_attention/twopass_forward_copy.cuh"
 
 namespace {
 
+/* gg_ta_beyond() of two outputs, of which `rounded` has the BF16 forms. BYTES:
+ * gg_ta_beyond_byte(), in the upper halves. The distance before its offset is -2^15 to 2^15, or
+ * 2^16 - 1 of a NaN (0x7fffffff, as arithmetic leaves it): min(distance + 2^15, 2^16 - 1) is
+ * saturation to 16 bits, signed. */
+template <bool BYTES>
+__device__ __forceinline__ uint32_t beyond_pair(float x, float y, uint32_t rounded)
+{
+    const uint32_t half = BYTES ? 128 : 0;
+    uint32_t both;
+    asm("cvt.pack.sat.s16.s32 %0, %1, %2;"
+        : "=r"(both)
+        : "r"(__float_as_uint(y) + half - (rounded & 0xffff0000u)),
+          "r"(__float_as_uint(x) + half - (rounded << 16)));
+    return both ^ (GG_TA_NOTHING_BEYOND << 16 | GG_TA_NOTHING_BEYOND);
+}
+
 /* 16 rows of a block, W BF16 columns of o and of what it loses, go from accumulators, where a
- * thread has two neighbours of every eighth column, to pieces of 16 bytes of a row: a store of two
- * columns a thread would touch eight lines of memory, of which it fills an eighth. The buffer
+ * thread has two neighbours of every eighth column, to pieces of eight columns of a row: a store of
+ * two a thread would touch eight lines of memory, of which it fills an eighth. The buffer
  * between, 2 BYTES of the warp's own, is swizzled as a tile, so that neither side meets a bank
  * twice. What a lane needs for it is formed once for both blocks. */
-template <int W>
+template <int W, bool PAIRS>
 struct Results {
     static constexpr int PARTS = W / 16; /* pieces of a lane of 16 rows */
     static constexpr int ROWS = 256 / W; /* from one to the next: 512 bytes of the buffer */
     static constexpr int BYTES = 16 * 2 * W;
+    static constexpr int BEYOND = PAIRS ? 2 : 1; /* bytes in memory */
     struct Pieces {
-        uint4 o[PARTS], beyond[PARTS];
+        uint4 o[PARTS];
+        typename std::conditional<PAIRS, uint4, uint2>::type beyond[PARTS];
     };
 
     uint32_t lane;
@@ -39,9 +59,9 @@ struct Results {
         rows = at.count - (int)(strip | g);
         pieces = 8 * (int)piece < a.D ? at.count - (int)(strip | row) : 0;
         sum = (lane & 2 ? a.inv : a.m) + at.first + (strip | g);
-        const uint64_t first = 2 * ((at.first + (strip | row)) * a.D + 8 * piece);
-        o = __cvta_generic_to_global(a.o) + first;
-        beyond = __cvta_generic_to_global(a.beyond) + first;
+        const uint64_t first = (at.first + (strip | row)) * a.D + 8 * piece;
+        o = __cvta_generic_to_global(a.o) + 2 * first;
+        beyond = __cvta_generic_to_global(a.beyond) + BEYOND * first;
         /* as they are: or the address of each piece would be formed of its parts */
         asm volatile("" : "+l"(o), "+l"(beyond));
     }
@@ -68,7 +88,12 @@ struct Results {
             /* W = 64: four rows on, the other half of a swizzled row */
             const uint32_t at = (W == 64 && i & 1 ? from ^ 64 : from) + 512 * i;
             x.o[i] = load_shared_piece(at);
-            x.beyond[i] = load_shared_piece(at + BYTES);
+            const uint4 beyond = load_shared_piece(at + BYTES);
+            if constexpr (PAIRS)
+                x.beyond[i] = beyond;
+            else /* the upper half of each */
+                x.beyond[i] = make_uint2(__byte_perm(beyond.x, beyond.y, 0x7531),
+                                         __byte_perm(beyond.z, beyond.w, 0x7531));
         }
         return x;
     }
@@ -82,7 +107,7 @@ struct Results {
             const int row = 64 * block + ROWS * i;
             const bool inside = row < pieces && (stored >> (lane / (W / 8) + ROWS * i) & 1);
             store_piece(o + 2 * row * a.D, x.o[i], a.o && inside);
-            store_piece(beyond + 2 * row * a.D, x.beyond[i], a.beyond && inside);
+            store_piece(beyond + BEYOND * row * a.D, x.beyond[i], a.beyond && inside);
         }
     }
 };

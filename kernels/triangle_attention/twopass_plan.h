@@ -7,14 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/arithmetic/both_sides.h"
 #include "kernels/triangle_attention/call.h"
 
 enum {
     GG_TA_TWOPASS_NARROW = 32,     /* D up to here have a choice of halves */
     GG_TA_TWOPASS_MAX_KEYS = 3072, /* largest N: eight ranges, a cluster of CTAs */
-    GG_TA_TWOPASS_RANGES = 8,    /* the most ranges: CTAs of a cluster, as any device has */
-    GG_TA_TWOPASS_CHUNKS = 16,   /* the most row chunks of a dbias element */
-    GG_TA_TWOPASS_CTAS = 132     /* CTAs that the choice of chunks takes to run at a time */
+    GG_TA_TWOPASS_RANGES = 8     /* the most ranges: CTAs of a cluster, as any device has */
 };
 
 /* Bits of gg_call.features of `split`, beside bit 0, compensation. */
@@ -34,10 +33,11 @@ static const gg_feature gg_ta_split_features[] = {
 
 /* What forward keeps for backward of its results, each part at a multiple of 256 bytes (on the
  * card behind what lay_out_kept() in twopass_call.cu has): m and inv; with compensation what the
- * output has beyond BF16 (gg_ta_beyond()). */
+ * output has beyond BF16, with pairs in the forward in 16 bits, else in eight (twopass_row.h). */
 typedef struct gg_ta_twopass_saved {
-    float *m, *inv;   /* [B,R,H,N] */
-    uint16_t *beyond; /* [B,R,H,N,D] or NULL */
+    float *m, *inv;       /* [B,R,H,N] */
+    uint16_t *beyond;     /* [B,R,H,N,D] or NULL */
+    uint8_t *beyond_byte; /* likewise; at most one of the two is there */
     size_t bytes;
 } gg_ta_twopass_saved;
 
@@ -47,14 +47,16 @@ static inline gg_ta_twopass_saved gg_ta_twopass_save(const gg_call *call)
     size_t rows = 1;
     for (int i = 0; i < 4; i++) rows *= (size_t)extent[i];
     size_t head = (rows * 4 + 255) / 256 * 256;
-    size_t tail = (rows * (size_t)extent[4] * 2 + 255) / 256 * 256;
+    size_t width = call->features & GG_TA_SPLIT_FORWARD ? 2 : 1;
+    size_t tail = (rows * (size_t)extent[4] * width + 255) / 256 * 256;
     char *saved = (char *)call->saved;
-    gg_ta_twopass_saved y = {NULL, NULL, NULL, 2 * head};
+    gg_ta_twopass_saved y = {NULL, NULL, NULL, NULL, 2 * head};
     int more = (call->features & 1) != 0;
     if (saved) {
         y.m = (float *)(void *)saved;
         y.inv = (float *)(void *)(saved + head);
-        if (more) y.beyond = (uint16_t *)(void *)(saved + 2 * head);
+        if (more && width == 2) y.beyond = (uint16_t *)(void *)(saved + 2 * head);
+        if (more && width == 1) y.beyond_byte = (uint8_t *)saved + 2 * head;
     }
     if (more) y.bytes += tail;
     return y;
@@ -66,10 +68,7 @@ static inline gg_ta_twopass_saved gg_ta_twopass_save(const gg_call *call)
 #define GG_TA_TWOPASS_BIAS_LOWERED 65536.0f
 
 /* By how much, of the largest finite bias among keys that any row has; -infinity: none. */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-static inline float gg_ta_twopass_lowered(float top)
+static GG_BOTH_SIDES float gg_ta_twopass_lowered(float top)
 {
     if (top > GG_TA_TWOPASS_BIAS_LOWERED) return GG_TA_TWOPASS_BIAS_LOWERED;
     if (top == -INFINITY || (top <= GG_TA_TWOPASS_BIAS_LARGE && top >= -GG_TA_TWOPASS_BIAS_LARGE))
@@ -86,10 +85,7 @@ static inline float gg_ta_twopass_lowered(float top)
  * larger than this: what N keys of e^5.5 each come to. */
 #define GG_TA_TWOPASS_MOST 0x1p20f
 
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-static inline int gg_ta_twopass_fits(float l)
+static GG_BOTH_SIDES int gg_ta_twopass_fits(float l)
 {
     return l <= GG_TA_TWOPASS_MOST;
 }
@@ -97,10 +93,7 @@ static inline int gg_ta_twopass_fits(float l)
 /* With pairs, by how much: by no more than that, and by no more than makes the weight
  * an eighth to a quarter of the row sum l (octaves, the exponent of l less 2, in units of T): so a
  * weight that is much of its row ends up as 1, or near, which a pair holds. rc1: 1 / c1. */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-static inline int gg_ta_twopass_octaves(float l)
+static GG_BOTH_SIDES int gg_ta_twopass_octaves(float l)
 {
     uint32_t bits;
     memcpy(&bits, &l, sizeof bits);
@@ -108,10 +101,7 @@ static inline int gg_ta_twopass_octaves(float l)
     return octaves > 0 ? octaves : 0;
 }
 
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-static inline float gg_ta_twopass_limit(int octaves, float growth, float rc1)
+static GG_BOTH_SIDES float gg_ta_twopass_limit(int octaves, float growth, float rc1)
 {
     float y = (float)octaves * rc1;
     return y < growth ? y : growth;
@@ -146,49 +136,6 @@ static inline int gg_ta_twopass_ranges(int N, int D)
 static inline int64_t gg_ta_twopass_over(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
-}
-
-/* Rows of each of `chunks` long chunks before a short one that ends with them. A chunk is `work`
- * clusters, `slots` run at a time, each pays four rows' time to start. The last wave of the
- * long ones leaves places; in each of them so many short ones follow one another. The fewest rows
- * with which these are over in time; 0: no place, or no row is left. */
-static inline int64_t gg_ta_twopass_long_rows(int R, int chunks, int64_t work, int64_t slots)
-{
-    int64_t places = (slots - chunks * work % slots) % slots;
-    if (chunks < 1 || places == 0) return 0;
-    int64_t turns = gg_ta_twopass_over(work, places);
-    int64_t rows = gg_ta_twopass_over(turns * (R + INT64_C(4)) - 4, chunks * turns + 1);
-    return chunks * rows < R ? rows : 0;
-}
-
-/* Rows of a chunk but the last, which has what is left: of equal chunks, and of long ones with a
- * short one behind, 1 to 16 in all, those that cost least. The cost is the time until the last
- * wave ends, and what writing and reading a slab takes: two rows' time of the chunk's clusters. */
-static inline int gg_ta_twopass_chunk_rows(int B, int R, int H, int N, int D)
-{
-    int64_t work = (int64_t)B * H * ((N + GG_TA_TILE - 1) / GG_TA_TILE);
-    int64_t slots = GG_TA_TWOPASS_CTAS / gg_ta_twopass_ranges(N, D), least = INT64_MAX;
-    int best = R;
-    for (int chunks = 1; chunks <= GG_TA_TWOPASS_CHUNKS; chunks++)
-        for (int equal = 0; equal < 2; equal++) {
-            int64_t rows = equal ? gg_ta_twopass_over(R, chunks)
-                                 : gg_ta_twopass_long_rows(R, chunks - 1, work, slots);
-            if (rows == 0) continue;
-            int64_t used = gg_ta_twopass_over(R, rows);
-            int64_t waves = gg_ta_twopass_over((equal ? used : used - 1) * work, slots);
-            int64_t cost = slots * waves * (rows + 4) + 2 * work * used;
-            if (cost < least) {
-                least = cost;
-                best = (int)rows;
-            }
-        }
-    return best;
-}
-
-static inline int gg_ta_twopass_chunk_count(int B, int R, int H, int N, int D)
-{
-    int rows = gg_ta_twopass_chunk_rows(B, R, H, N, D);
-    return (int)gg_ta_twopass_over(R, rows);
 }
 
 #endif

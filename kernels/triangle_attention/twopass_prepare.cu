@@ -295,7 +295,8 @@ struct SumDbias {
     const float *slabs;                   /* [chunks][B H][rows][columns] */
     void *dbias;                          /* [B H][N][N] */
     size_t slab_elements, count;          /* count: B H N rows of `pieces` */
-    int N, rows, columns, chunks, pieces; /* pieces: of four keys */
+    gg_ta_chunks chunks;
+    int N, rows, columns, pieces;         /* pieces: of four keys */
     bool f32;
 };
 
@@ -311,8 +312,10 @@ __global__ void __launch_bounds__(THREADS) sum_dbias_kernel(SumDbias a)
     const int query = (int)(row % a.N);
     const float *slab = a.slabs + (plane * a.rows + query) * a.columns + key;
     float4 sum = *reinterpret_cast<const float4 *>(slab);
+    const int tile = (int)plane * (a.rows / 64) + query / 64;
+    const int chunks = gg_ta_twopass_chunk_of(&a.chunks, tile, a.chunks.R - 1) + 1;
 #pragma unroll 4
-    for (int c = 1; c < a.chunks; c++)
+    for (int c = 1; c < chunks; c++)
         sum = add4(sum, *reinterpret_cast<const float4 *>(slab + c * a.slab_elements));
     const size_t at = row * a.N + key;
     if (a.N % 4 == 0) {
@@ -403,7 +406,7 @@ cudaError_t gg_ta_twopass_sum_dbias(const gg_ta_call &u, const TwopassSpace &spa
     a.dbias = u.dbias;
     a.slab_elements = bias_planes_of(u) * t.tiles * 64 * t.keys * 64;
     a.N = u.N, a.rows = 64 * t.tiles, a.columns = 64 * t.keys;
-    a.chunks = gg_ta_twopass_chunk_count(u.B, u.R, u.H, u.N, u.D);
+    a.chunks = gg_ta_twopass_chunks(u.B, u.R, u.H, u.N, u.D);
     a.pieces = (u.N + 3) / 4;
     a.count = bias_planes_of(u) * u.N * a.pieces;
     a.f32 = u.dbias_f32 != 0;

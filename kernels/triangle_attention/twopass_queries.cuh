@@ -21,7 +21,7 @@
  * values (9 KB); 48 KB for dq on its way.
  * W = 64, HALF = 192: q and dout read where they lie, so operands 16 (with pairs 32) beside dbias
  * 96, S and dP 64 and dq 32; four stages of k and v of one step (16 KB), 34 KB of q, dout and row
- * values of two rows, and dq handed over by DqAtOnce in 32 KB: 96 bytes are left. */
+ * values of two rows, and dq handed over by DqAtOnce in 32 KB: 64 bytes are left. */
 #ifndef KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_QUERIES_CUH
 
@@ -156,13 +156,13 @@ struct Worker {
     }
 
     /* dbias of the chunk into its slab. */
-    __device__ __forceinline__ void store_dbias(const TwopassQueries &a, int group) const
+    __device__ __forceinline__ void store_dbias(const TwopassQueries &a, const Place &p,
+                                                int group) const
     {
-        const Place p(a);
         const int mine = 16 * (int)(threadIdx.x >> 5 & 3) + (int)(threadIdx.x >> 2 & 7);
         const size_t columns = (size_t)a.key_tiles * 64;
-        float *slab = a.slabs + blockIdx.y * a.slab_elements
-                      + ((size_t)(p.b * a.H + p.h) * a.tiles + p.tile) * 64 * columns
+        float *slab = a.slabs + p.chunk * a.slab_elements
+                      + ((size_t)p.plane * a.tiles + p.tile) * 64 * columns
                       + 64 * p.range + 32 * group + 2 * (threadIdx.x & 3);
 #pragma unroll
         for (int u = 0; u < P::STEPS; u++)
@@ -177,8 +177,7 @@ struct Worker {
 };
 
 template <int W, int HALF, bool PAIRS, bool MASKED>
-__device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
-                                     const Rows<MASKED> &rows)
+__device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start)
 {
     typedef Plan<W, HALF, PAIRS, MASKED> P;
     constexpr int STEPS = P::STEPS;
@@ -209,13 +208,12 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         w.high[i] = w.low[PAIRS ? i : 0] = 0;
 
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
-    const int row = rows.begin(a);
-    const int kept_end = MASKED ? rows.end(a) : 0;
-    const auto end = [&] { return MASKED ? kept_end : rows.end(a); };
+    const Rows<MASKED> rows(a, Place::get(start + P::PLACE));
+    const int row = P::FROM_BEGIN ? 0 : rows.begin;
+    const int end = __reduce_min_sync(~0u, rows.end - (P::FROM_BEGIN ? rows.begin : 0));
     int previous = 0, one_before = 0; /* the row before this one, and the one before that */
     uint32_t done = 0; /* rows of which all steps have begun: the number of this one */
-    /* The ring of row stages, at row number n. */
-    const auto row_stage = [&](uint32_t n) -> Ring<P::ROWS> {
+    const auto row_stage = [&](uint32_t n) -> Ring<P::ROWS> { /* the ring's, at row number n */
         return {start + P::ROW_BARRIERS, (int)(n % P::ROWS), n / P::ROWS & 1};
     };
     uint32_t last_keys = all_keys;    /* k of the last step of the stage before */
@@ -233,7 +231,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         const uint32_t keys = all_keys + ring.stage * (P::STAGE / 16);
         Ring<P::STAGES> ahead = ring;
         uint32_t word = ~0u;
-        const bool more = turns_page && (!last || uniform<MASKED>(next < end()));
+        const bool more = turns_page && (!last || uniform<true>(next < end));
         const Ring<P::ROWS> queries = row_stage(done + (last && more ? 1 : 0));
         if (more) {
             ahead.advance();
@@ -363,7 +361,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
     };
 
     barrier_wait(start + P::READY, 0);
-    if (uniform<MASKED>(row < rows.end(a))) {
+    if (uniform<true>(row < end)) {
         barrier_wait(ring.full(), 0);
         barrier_wait(row_stage(0).full(), 0);
         w.take_bias(0, bias);
@@ -381,9 +379,9 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         w.take_shift(start + P::VALUES, a.c1);
         if (P::KEPT)
             release_stage(row_stage(0).empty());
-        for (int r = row; uniform<MASKED>(r < end());) {
+        for (int r = row; uniform<true>(r < end);) {
             r = one_row(std::integral_constant<int, 0>{}, r);
-            if (!MASKED && STEPS % 2 != 0 && r < end())
+            if (!MASKED && STEPS % 2 != 0 && uniform<true>(r < end))
                 r = one_row(std::integral_constant<int, 1>{}, r);
         }
         wgmma_fence();
@@ -391,14 +389,16 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start,
         wgmma_commit();
         wgmma_wait();
         settled(w.dq);
+        asm volatile("" : "+r"(mine)); /* what follows from it is not kept until here */
+        const Passage<P, W> last = {start, passage.group, mine};
         if (a.dq) {
-            passage.end_row(a, w.dq, previous, done - 1);
-            passage.pass_on(a, one_before, done - 1);
-            passage.end(a, previous, done - 1);
+            last.end_row(a, w.dq, previous, done - 1);
+            last.pass_on(a, one_before, done - 1);
+            last.end(a, previous, done - 1);
         }
     }
     if (a.slabs)
-        w.store_dbias(a, group);
+        w.store_dbias(a, Place::get(start + P::PLACE), group);
 }
 
 template <int W, int HALF, bool PAIRS, bool MASKED>
@@ -408,13 +408,14 @@ __global__ void __launch_bounds__(384, 1)
     typedef Plan<W, HALF, PAIRS, MASKED> P;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
-    const Rows<MASKED> rows(a, Place(a));
     set_ones(start + P::ONES);
     if (threadIdx.x == 0) {
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<P::ROWS>(start + P::ROW_BARRIERS, P::WARPS);
         barrier_init(start + P::READY, 1);
-        Passage<P, W>{start, 0, start}.init(a, Place(a));
+        const Place place = Place::find(a);
+        place.put(start + P::PLACE);
+        Passage<P, W>{start, 0, start}.init(a, place);
     }
     publish_shared();
     cluster_sync();
@@ -424,13 +425,13 @@ __global__ void __launch_bounds__(384, 1)
     if (warp >= P::WARPS) {
         give_registers<P::GROUPS>();
         if (warp == P::WARPS)
-            copy_keys<W, HALF, PAIRS, MASKED>(a, start, rows);
+            copy_keys<W, HALF, PAIRS, MASKED>(a, start);
         else if (warp == P::WARPS + 1 && (threadIdx.x & 31) == 0)
-            copy_queries<W, HALF, PAIRS, MASKED>(a, start, rows);
+            copy_queries<W, HALF, PAIRS, MASKED>(a, start);
         return;
     }
     take_registers<P::GROUPS>();
-    work<W, HALF, PAIRS, MASKED>(a, start, rows);
+    work<W, HALF, PAIRS, MASKED>(a, start);
     cluster_sync(); /* the CTA behind may still tell this one that it has taken a row */
     wait_for_grid_before();
 }
@@ -439,8 +440,8 @@ template <int W, int HALF, bool PAIRS, bool MASKED>
 cudaError_t queue(const gg_ta_call &u, const TwopassQueries &a)
 {
     typedef Plan<W, HALF, PAIRS, MASKED> P;
-    const unsigned chunks = (unsigned)gg_ta_twopass_over(a.R, a.chunk_rows);
-    const dim3 grid((unsigned)((size_t)a.tiles * a.ranges * bias_planes_of(u)), chunks);
+    const dim3 grid((unsigned)(a.chunks.tiles * a.ranges),
+                    (unsigned)gg_ta_twopass_layers(&a.chunks));
     const Launch how = {grid, P::THREADS, P::SHARED, (cudaStream_t)u.stream, a.ranges, true};
     return launch(queries_kernel<W, HALF, PAIRS, MASKED>, how, a);
 }
@@ -478,7 +479,7 @@ cudaError_t twopass_queries(const gg_ta_call &u, const TwopassSpace &space)
     a.slab_elements = bias_planes_of(u) * t.tiles * 64 * t.keys * 64;
     a.R = u.R, a.H = u.H, a.N = u.N, a.D = u.D;
     a.tiles = t.tiles, a.key_tiles = t.keys, a.ranges = t.ranges;
-    a.chunk_rows = gg_ta_twopass_chunk_rows(u.B, u.R, u.H, u.N, u.D);
+    a.chunks = gg_ta_twopass_chunks(u.B, u.R, u.H, u.N, u.D);
     a.sc = u.sc, a.c1 = u.c1;
     a.beside = u.dk || u.dv;
     GG_TRY_CUDA(make_tensor_map(&a.q, u.q, planes_of(u), u.N, u.D, W));

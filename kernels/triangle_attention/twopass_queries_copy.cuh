@@ -17,7 +17,8 @@ struct TwopassQueries {
     float *slabs;                 /* [chunks][B H][tiles 64][key_tiles 64] or NULL */
     uint32_t row_bytes;           /* of dq, a row r to the next */
     size_t slab_elements;
-    int R, H, N, D, tiles, key_tiles, ranges, chunk_rows;
+    gg_ta_chunks chunks;
+    int R, H, N, D, tiles, key_tiles, ranges;
     float sc, c1; /* 1 / sqrt(D); a logit to units of log 2 */
     bool wide;    /* dq is FP32 */
     bool beside;  /* The grid before is the keys kernel: CTAs of both may run at once. What this
@@ -33,14 +34,14 @@ struct Plan {
     /* As measured: where dq stands among the products of a step; behind which step ptxas may not
      * move work; beside the products of which step dq of the row before is passed on (0: of none);
      * whether a register keeps this thread's place in a tile of q or dout. */
-    static constexpr bool PLAIN = W == 32 && !PAIRS && !MASKED;
-    static constexpr bool DQ_LAST = W < 64 && (PAIRS ? !MASKED : !PLAIN);
+    static constexpr bool DQ_LAST = W < 64 && (MASKED || W == 16);
+    static constexpr bool PLAIN = W < 64 && !PAIRS && !MASKED;
     static constexpr bool EARLY =
         PAIRS ? W == 32 && !MASKED : W == 16 && MASKED; /* behind the second step */
-    static constexpr int CUT = W == 64 || (PLAIN && HALF < 192) ? 2
-                               : PLAIN                          ? 3
-                               : EARLY                          ? 1
-                                                                : STEPS /* none */;
+    static constexpr int CUT = W == 64 || (PLAIN && W == 32 && HALF < 192) ? 2
+                               : PLAIN                                     ? 3
+                               : EARLY                                     ? 1
+                                                                           : STEPS /* none */;
     static constexpr int PASS = W == 64 || MASKED ? 0 : W == 32 && PAIRS ? 3 : 1;
     static constexpr bool KEEP_PLACE = W == 16 || (W == 32 && MASKED && !PAIRS);
     /* W = 64: dq as DqAtOnce has it, for shared memory, and q and dout not kept. */
@@ -54,6 +55,9 @@ struct Plan {
     static constexpr bool KEPT = W < 64 && (!PAIRS || MASKED);
     static constexpr bool Q_KEPT = KEPT || (W == 32 && PAIRS);
     static constexpr int ROWS = KEPT && !MASKED ? 1 : 2, ROW = 2 * TILE;
+    /* Rows are counted from the chunk's first: where each is followed by the next, that needs no
+     * register. */
+    static constexpr bool FROM_BEGIN = !MASKED;
     static constexpr int WORD_ROWS = 2 * ROWS; /* whose words are here */
     static constexpr int WORDS = (RANGE_WORDS + 2) * 8, LIVE = RANGE_WORDS * 8;
     static constexpr int BIAS_BYTES = GROUPS * STEPS * BIAS_TILE;
@@ -74,28 +78,49 @@ struct Plan {
     static constexpr int READY = ROW_BARRIERS + 16 * ROWS; /* the bias is here */
     static constexpr int PASSAGE = READY + 8; /* four barriers, see DqPassage */
     static constexpr int TARGET = (PASSAGE + 32 + 15) & ~15; /* of dq */
-    static constexpr int SHARED = TARGET + 16;
+    static constexpr int PLACE = TARGET + 16, SHARED = PLACE + 32;
     static_assert(STAGES >= 3 && STAGE % (16 * W) == 0 && ROW % (16 * W) == 0
                       && SHARED <= SHARED_LIMIT,
                   "pages overlap; swizzles are aligned");
 };
 
-/* Where a CTA is, but for its chunk, blockIdx.y. Its keys: tiles range, range + ranges, ...
- * of 64, the first 32 of each for the first warpgroup. Read afresh where it is needed: kept,
- * it would cost the inner loop four registers. */
+/* Where a CTA is. Its keys: tiles range, range + ranges, ... of 64, the first 32 of each for the
+ * first warpgroup; its rows: begin .. end - 1, chunk number `chunk`; none if begin >= end. Found by
+ * one thread, and read in shared memory where it is needed: kept, it would cost the inner loop
+ * registers. */
 struct Place {
-    int tile, range, h, b;
+    int tile, plane, first, row; /* plane: b H + h; first, row: of row 0, of [B R H] and [B R] */
+    int chunk, begin, end, range;
 
-    __device__ __forceinline__ Place(const TwopassQueries &a)
+    static __device__ __forceinline__ Place find(const TwopassQueries &a)
     {
-        unsigned rest;
-        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(rest));
-        range = (int)(rest % (unsigned)a.ranges);
-        rest /= (unsigned)a.ranges;
-        tile = (int)(rest % (unsigned)a.tiles);
-        rest /= (unsigned)a.tiles;
-        h = (int)(rest % (unsigned)a.H);
-        b = (int)(rest / (unsigned)a.H);
+        Place p;
+        p.range = (int)(blockIdx.x % (unsigned)a.ranges);
+        const gg_ta_piece piece =
+            gg_ta_twopass_piece(&a.chunks, (int)(blockIdx.x / (unsigned)a.ranges), (int)blockIdx.y);
+        p.chunk = piece.chunk, p.begin = piece.begin, p.end = piece.end;
+        p.tile = piece.tile % a.tiles, p.plane = piece.tile / a.tiles;
+        p.row = p.plane / a.H * a.R, p.first = p.row * a.H + p.plane % a.H;
+        return p;
+    }
+    __device__ __forceinline__ void put(uint32_t to) const
+    {
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};\n\t"
+                     "st.shared.v4.b32 [%0 + 16], {%5, %6, %7, %8};"
+                     :
+                     : "r"(to), "r"(tile), "r"(plane), "r"(first), "r"(row), "r"(chunk),
+                       "r"(begin), "r"(end), "r"(range)
+                     : "memory");
+    }
+    static __device__ __forceinline__ Place get(uint32_t from)
+    {
+        Place p;
+        asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%8];\n\t"
+                     "ld.volatile.shared.v4.b32 {%4, %5, %6, %7}, [%8 + 16];"
+                     : "=r"(p.tile), "=r"(p.plane), "=r"(p.first), "=r"(p.row), "=r"(p.chunk),
+                       "=r"(p.begin), "=r"(p.end), "=r"(p.range)
+                     : "r"(from));
+        return p;
     }
 };
 
@@ -103,11 +128,16 @@ struct Place {
 template <bool MASKED>
 struct Rows {
     const uint64_t *all; /* words of row 0 */
+    int begin, end;
 
-    __device__ __forceinline__ Rows(const TwopassQueries &a, const Place &p) : all(nullptr)
+    __device__ __forceinline__ Rows(const TwopassQueries &a, const Place &p)
+        : all(nullptr), begin(p.begin), end(p.end)
     {
-        if (MASKED)
-            all = a.words + (size_t)(p.b * a.R) * word_stride(a.tiles);
+        if (!MASKED)
+            return;
+        all = a.words + (size_t)p.row * word_stride(a.tiles);
+        if (word(a, begin, RowWord::LIVE) == 0)
+            begin = next(a, begin);
     }
     __device__ __forceinline__ const uint64_t *words(const TwopassQueries &a, int r) const
     {
@@ -117,18 +147,6 @@ struct Rows {
                                              RowWord which) const
     {
         return words(a, r)[row_word(which, a.tiles)];
-    }
-    /* Read afresh, as Place. */
-    __device__ __forceinline__ int end(const TwopassQueries &a) const
-    {
-        int chunk;
-        asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(chunk));
-        return min(a.R, (chunk + 1) * a.chunk_rows);
-    }
-    __device__ __forceinline__ int begin(const TwopassQueries &a) const
-    {
-        const int r = (int)blockIdx.y * a.chunk_rows;
-        return MASKED && word(a, r, RowWord::LIVE) == 0 ? next(a, r) : r;
     }
     __device__ __forceinline__ int next(const TwopassQueries &a, int r) const
     {
@@ -157,15 +175,16 @@ struct RowAhead {
 /* One thread: q, dout, row values and key words of every row. */
 template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void
-copy_queries(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
+copy_queries(const TwopassQueries &a, uint32_t start)
 {
     typedef Plan<W, HALF, PAIRS, MASKED> P;
-    const Place p(a);
+    const Place p = Place::get(start + P::PLACE);
+    const Rows<MASKED> rows(a, p);
     const int words = MASKED ? P::WORDS : 0, query = 64 * p.tile;
     Ring<P::ROWS> ring = {start + P::ROW_BARRIERS, 0, 1};
     uint32_t done = 0;
-    for (int r = rows.begin(a), next; r < rows.end(a); r = next) {
-        const int plane = (p.b * a.R + r) * a.H + p.h;
+    for (int r = rows.begin, next; r < rows.end; r = next) {
+        const int plane = p.first + r * a.H;
         next = rows.next(a, r); /* asked for before the wait */
         barrier_wait(ring.empty(), ring.parity);
         const uint32_t here = ring.full();
@@ -176,7 +195,7 @@ copy_queries(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
         copy_bytes(start + P::VALUES + ring.stage * ROW_VALUES,
                    a.values + ((size_t)plane * a.tiles + p.tile) * (ROW_VALUES / 2), ROW_VALUES,
                    here);
-        if (MASKED && next < rows.end(a)) { /* a row of few keys is over before a copy is there */
+        if (MASKED && next < rows.end) { /* a row of few keys is over before a copy is there */
             prefetch_box(&a.q, query, plane + (next - r) * a.H);
             prefetch_box(&a.dout, query, plane + (next - r) * a.H);
         }
@@ -194,27 +213,28 @@ copy_queries(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
 /* One warp: the bias, then k and v of every row, each of its first lanes one key tile. */
 template <int W, int HALF, bool PAIRS, bool MASKED>
 __device__ __forceinline__ void
-copy_keys(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
+copy_keys(const TwopassQueries &a, uint32_t start)
 {
     typedef Plan<W, HALF, PAIRS, MASKED> P;
+    const Rows<MASKED> rows(a, Place::get(start + P::PLACE));
     constexpr int BLOCK = 2 * BIAS_TILE;
     const int lane = (int)(threadIdx.x & 31);
     if (lane == 0)
         barrier_expect(start + P::READY, P::BIAS_BYTES);
     __syncwarp();
     if (lane < P::STEPS) {
-        const Place p(a);
-        const size_t row = (size_t)(p.b * a.H + p.h) * ((a.tiles + 1) & ~1) + p.tile;
+        const Place p = Place::get(start + P::PLACE);
+        const size_t row = (size_t)p.plane * ((a.tiles + 1) & ~1) + p.tile;
         copy_bytes(start + P::BIAS + lane * BLOCK,
                    a.bias + (row * a.key_tiles + p.range + lane * a.ranges) * BLOCK, BLOCK,
                    start + P::READY);
     }
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 1};
-    int r = rows.begin(a), next;
+    int r = rows.begin, next;
     RowAhead<MASKED> ahead;
-    if (r < rows.end(a))
+    if (r < rows.end)
         ahead.ask(a, rows, r);
-    for (; r < rows.end(a); r = next) {
+    for (; r < rows.end; r = next) {
         int steps = P::STEPS;
         uint64_t whole = ~0ull, part = 0;
         next = r + 1;
@@ -222,12 +242,12 @@ copy_keys(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
             steps = (int)(ahead.get(RowWord::LIVE) >> 32);
             whole = ahead.get(RowWord::WHOLE), part = ahead.get(RowWord::PART);
             next = (int)ahead.get(RowWord::NEXT);
-            if (next < rows.end(a))
+            if (next < rows.end)
                 ahead.ask(a, rows, next);
         }
         for (int first = 0; first < steps; first += P::PAGE, ring.advance()) {
             const int count = min(P::PAGE, steps - first);
-            const Place p(a);
+            const Place p = Place::get(start + P::PLACE);
             const int tile = p.range + (first + lane) * a.ranges;
             TileSource from = TileSource::ALL;
             if (MASKED) /* beyond the last tile both bits are zero */
@@ -238,7 +258,7 @@ copy_keys(const TwopassQueries &a, uint32_t start, const Rows<MASKED> &rows)
             __syncwarp();
             if (lane < count) {
                 const uint32_t to = start + ring.stage * P::STAGE + lane * P::TILE;
-                const int plane = (p.b * a.R + r) * a.H + p.h;
+                const int plane = p.first + r * a.H;
                 const int key = 64 * (from == TileSource::NONE ? a.tiles : tile);
                 const bool clean = from == TileSource::PART;
                 copy_box(to, clean ? &a.clean_k : &a.k, key, plane, ring.full());

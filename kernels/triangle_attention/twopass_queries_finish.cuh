@@ -56,7 +56,8 @@ struct DqPassage {
      * finding it takes divisions. */
     __device__ __forceinline__ void init(const TwopassQueries &a, const Place &p) const
     {
-        const size_t first = (((size_t)p.b * a.R * a.H + p.h) * a.N + 64 * p.tile) * a.D;
+        const size_t plane = p.first + (Plan::FROM_BEGIN ? p.begin * (size_t)a.H : 0);
+        const size_t first = (plane * a.N + 64 * p.tile) * a.D;
         asm volatile("st.shared.v2.b64 [%0], {%1, %2};"
                      :
                      : "r"(start + Plan::TARGET),

@@ -38,17 +38,32 @@ static GG_BOTH_SIDES void gg_ta_cut(float x, int count, uint16_t *piece)
 
 #define GG_TA_NOTHING_BEYOND 0x8000u
 
-/* What an output has beyond its BF16 form o, in 16 bits: the distance of their FP32 bits, which is
- * at most 2^15 either way, and 2^15. One too large for them, of a tie that went down, is a unit of
- * the last place off. */
+/* The distance of the FP32 bits of an output from those of its BF16 form o, which is at most 2^15
+ * either way, and 2^15. */
+static GG_BOTH_SIDES uint32_t gg_ta_distance(float o32, uint16_t o)
+{
+    uint32_t bits;
+    memcpy(&bits, &o32, sizeof bits);
+    return bits - ((uint32_t)o << 16) + GG_TA_NOTHING_BEYOND;
+}
+
+/* What an output has beyond its BF16 form, in 16 bits: that distance. One too large for them, of a
+ * tie that went down, is a unit of the last place off. */
 static GG_BOTH_SIDES uint16_t gg_ta_beyond(float o32, uint16_t o)
 {
-    uint32_t bits, distance;
-    memcpy(&bits, &o32, sizeof bits);
-    distance = bits - ((uint32_t)o << 16) + GG_TA_NOTHING_BEYOND;
+    uint32_t distance = gg_ta_distance(o32, o);
     return (uint16_t)(distance < 0xffffu ? distance : 0xffffu);
 }
 
+/* The same rounded to its upper eight bits, which hold an output to 2^-16 of it, or 2^-15 next to
+ * a tie that goes down; and whole where BF16 does. */
+static GG_BOTH_SIDES uint8_t gg_ta_beyond_byte(float o32, uint16_t o)
+{
+    uint32_t distance = (gg_ta_distance(o32, o) + 128) >> 8;
+    return (uint8_t)(distance < 0xffu ? distance : 0xffu);
+}
+
+/* beyond: as gg_ta_beyond() has it; of a byte, 256 times that. */
 static GG_BOTH_SIDES float gg_ta_whole(uint16_t o, uint16_t beyond)
 {
     uint32_t bits = ((uint32_t)o << 16 | beyond) - GG_TA_NOTHING_BEYOND;

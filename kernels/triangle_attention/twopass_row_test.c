@@ -84,6 +84,31 @@ Test(twopass_row, an_output_is_held_whole)
     cr_assert(ties > 10000);
 }
 
+/* To half of the lowest of its eight bits, 2^7 of FP32's; to all of it close to a tie that goes
+ * down. */
+Test(twopass_row, a_byte_holds_an_output_to_16_bits)
+{
+    uint64_t state = 9;
+    uint32_t most = 0, most_close = 0;
+    for (int i = 0; i < 1000000; i++) {
+        uint32_t bits = next_bits(&state);
+        if (i % 4 == 0) bits = (bits & 0xffff0000u) | (0x8000u - (bits & 0x80u));
+        float x = gg_float_from_bits(bits);
+        uint16_t o = gg_bf16_from_float(x);
+        float y = gg_ta_whole(o, (uint16_t)(gg_ta_beyond_byte(x, o) << 8));
+        if (x != x) {
+            cr_assert(isnan(y), "0x%08x", bits);
+            continue;
+        }
+        uint32_t off = gg_float_bits(y) > bits ? gg_float_bits(y) - bits : bits - gg_float_bits(y);
+        int close = ((uint32_t)o << 16) < bits && (bits & 0xffffu) >= 0x7f80u;
+        if (close) most_close = off > most_close ? off : most_close;
+        else most = off > most ? off : most;
+        cr_assert((bits & 0xffffu) != 0 || off == 0, "0x%08x", bits);
+    }
+    cr_assert(most == 0x80 && most_close == 0x100, "0x%x, 0x%x", most, most_close);
+}
+
 /* The log-sum-exp to 2^-38 of m and to what log2 costs: 9.3e-8 ln 2 sqrt(D), and two FP32
  * roundings of at most half of ln 2 sqrt(D). */
 Test(twopass_row, the_shift_is_the_log_sum_exp)

@@ -13,7 +13,9 @@ enum {
 struct RowValues {
     uint4 *values;                     /* row values, a query each */
     const float *m, *inv;              /* [planes][N] */
-    const uint16_t *dout, *o, *beyond; /* [planes][N][D]; the last one may be NULL */
+    const uint16_t *dout, *o;          /* [planes][N][D] */
+    const uint16_t *beyond;            /* the same; at most one of the two is there */
+    const uint8_t *beyond_byte;
     const uint64_t *words;             /* [B R][word_stride], or NULL: every key is valid */
     char *dq;                          /* [planes][N][D], or NULL */
     int dq_bytes;                      /* of an element */
@@ -22,16 +24,37 @@ struct RowValues {
     float rc1, rc1_low;
 };
 
+/* What eight neighbouring outputs from element `at` on have beyond BF16, as gg_ta_whole() takes it.
+ * Bytes: as gg_ta_beyond_byte() has it. */
+template <bool BYTES>
+__device__ __forceinline__ uint4 load_beyond(const RowValues &a, size_t at)
+{
+    if (!BYTES && a.beyond)
+        return *reinterpret_cast<const uint4 *>(a.beyond + at);
+    if (BYTES && a.beyond_byte) {
+        const uint2 x = *reinterpret_cast<const uint2 *>(a.beyond_byte + at);
+        return make_uint4(__byte_perm(x.x, 0, 0x1404), __byte_perm(x.x, 0, 0x3424),
+                          __byte_perm(x.y, 0, 0x1404), __byte_perm(x.y, 0, 0x3424));
+    }
+    const uint32_t nothing = GG_TA_NOTHING_BEYOND << 16 | GG_TA_NOTHING_BEYOND;
+    return make_uint4(nothing, nothing, nothing, nothing);
+}
+
+/* gg_ta_whole() of two outputs. */
+__device__ __forceinline__ float2 whole_pair(uint32_t rounded, uint32_t beyond)
+{
+    const uint32_t nothing = GG_TA_NOTHING_BEYOND;
+    return make_float2(__uint_as_float(__byte_perm(beyond, rounded, 0x5410) - nothing),
+                       __uint_as_float(__byte_perm(beyond, rounded, 0x7632) - nothing));
+}
+
 /* The chain over eight neighbouring d from element `at` on. */
-template <class Sum>
+template <class Sum, bool BYTES>
 __device__ __forceinline__ Sum chain_from(const RowValues &a, size_t at)
 {
     const uint4 dout = *reinterpret_cast<const uint4 *>(a.dout + at);
     const uint4 o = *reinterpret_cast<const uint4 *>(a.o + at);
-    const uint32_t nothing = GG_TA_NOTHING_BEYOND << 16 | GG_TA_NOTHING_BEYOND;
-    uint4 u = make_uint4(nothing, nothing, nothing, nothing);
-    if (a.beyond)
-        u = *reinterpret_cast<const uint4 *>(a.beyond + at);
+    const uint4 u = load_beyond<BYTES>(a, at);
     const uint32_t g[4] = {dout.x, dout.y, dout.z, dout.w};
     const uint32_t rounded[4] = {o.x, o.y, o.z, o.w}, beyond[4] = {u.x, u.y, u.z, u.w};
     float y[8];
@@ -72,7 +95,7 @@ __device__ __forceinline__ void clear_dead_dq(const RowValues &a, int plane, int
 
 /* A warp has 32 queries, up to a multiple of 64 beyond N, whose row values are 0: its lanes take
  * chains of eight d in turn, then each a query. Dynamic shared memory: the chains. */
-template <class Sum>
+template <class Sum, bool BYTES>
 __global__ void __launch_bounds__(32 * WARPS) row_values_kernel(RowValues a)
 {
     wait_for_grid_before();
@@ -88,7 +111,7 @@ __global__ void __launch_bounds__(32 * WARPS) row_values_kernel(RowValues a)
     Sum *chain = reinterpret_cast<Sum *>(shared_memory()) + warp * QUERIES * of_query;
 #pragma unroll 4
     for (int x = lane; x < queries * of_query; x += 32)
-        chain[x] = chain_from<Sum>(a, row * a.D + 8 * x);
+        chain[x] = chain_from<Sum, BYTES>(a, row * a.D + 8 * x);
     clear_dead_dq(a, plane, query, queries);
     __syncwarp();
     uint16_t piece[GG_TA_ROW_PIECES] = {};
@@ -110,7 +133,8 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
     RowValues a = {};
     a.values = reinterpret_cast<uint4 *>(space.rows);
     a.m = saved.m, a.inv = saved.inv;
-    a.dout = u.dout, a.o = u.o, a.beyond = saved.beyond;
+    a.dout = u.dout, a.o = u.o;
+    a.beyond = saved.beyond, a.beyond_byte = saved.beyond_byte;
     a.words = u.keys == GG_TA_KEYS_ALL ? nullptr : space.words;
     a.dq = static_cast<char *>(u.dq), a.dq_bytes = u.grad_f32 ? 4 : 2;
     a.H = u.H, a.N = u.N, a.D = u.D, a.tiles = (int)tiles_of(u);
@@ -118,6 +142,8 @@ cudaError_t gg_ta_twopass_rows(const gg_ta_call &u, const gg_ta_twopass_saved &s
     a.parts = (unsigned)(planes_of(u) * a.tiles * (GG_TA_TILE / QUERIES));
     const size_t chains = (size_t)WARPS * QUERIES * (u.D / 8) * (wide ? 8 : 4);
     const size_t ctas = ((size_t)a.parts + WARPS - 1) / WARPS;
-    return launch(wide ? row_values_kernel<double> : row_values_kernel<float>, ctas, 32 * WARPS,
-                  chains, (cudaStream_t)u.stream, a, true);
+    const auto kernel = !wide         ? row_values_kernel<float, true>
+                        : saved.beyond ? row_values_kernel<double, false>
+                                       : row_values_kernel<double, true>;
+    return launch(kernel, ctas, 32 * WARPS, chains, (cudaStream_t)u.stream, a, true);
 }

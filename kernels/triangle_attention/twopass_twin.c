@@ -168,14 +168,9 @@ void gg_ta_pair_round(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s,
     lanes->round(low->value + at, low->exponent + at, s->line, n);
 }
 
-static int chunk_rows(const gg_ta_call *c)
+static gg_ta_chunks chunks_of(const gg_ta_call *c)
 {
-    return gg_ta_twopass_chunk_rows(c->B, c->R, c->H, c->N, c->D);
-}
-
-static int chunk_count(const gg_ta_call *c)
-{
-    return gg_ta_twopass_chunk_count(c->B, c->R, c->H, c->N, c->D);
+    return gg_ta_twopass_chunks(c->B, c->R, c->H, c->N, c->D);
 }
 
 static size_t workspace_bytes(const gg_call *call)
@@ -183,9 +178,10 @@ static size_t workspace_bytes(const gg_call *call)
     gg_ta_call c;
     gg_ta_pair_scratch scratch;
     gg_ta_unpack(call, &c);
+    gg_ta_chunks chunks = chunks_of(&c);
     size_t square = (size_t)c.N * (size_t)c.N, heads = (size_t)c.B * (size_t)c.H;
     return ALIGN + (size_t)c.threads * layout(&scratch, NULL, &c) +
-           heads * ((size_t)c.N + (size_t)chunk_count(&c) * square) * sizeof(float);
+           heads * ((size_t)c.N + (size_t)gg_ta_twopass_slabs(&chunks) * square) * sizeof(float);
 }
 
 static void prepare(gg_ta_pair_twin *twin, const gg_call *call, int pairs, int wide)
@@ -193,6 +189,7 @@ static void prepare(gg_ta_pair_twin *twin, const gg_call *call, int pairs, int w
     gg_ta_pair_scratch scratch;
     memset(twin, 0, sizeof *twin);
     gg_ta_unpack(call, &twin->call);
+    twin->chunks = chunks_of(&twin->call);
     twin->lanes = gg_lanes_best();
     twin->pairs = pairs;
     twin->saved = gg_ta_twopass_save(call);
@@ -232,32 +229,35 @@ static void forward_one(void *context, int64_t index, int worker)
     gg_ta_pair_forward(twin, &scratch, row / c->R, row % c->R, h);
 }
 
-static void backward_chunk(void *context, int64_t index, int worker)
+/* The rows of one long chunk of all tiles of a head, or those behind the long ones. */
+static void backward_rows(void *context, int64_t index, int worker)
 {
     const gg_ta_pair_twin *twin = context;
     const gg_ta_call *c = &twin->call;
-    int chunks = chunk_count(c), rows = chunk_rows(c);
-    size_t square = (size_t)c->N * (size_t)c->N;
-    int chunk = (int)(index % chunks), bh = (int)(index / chunks);
-    int first = chunk * rows, end = first + rows < c->R ? first + rows : c->R;
-    float *slab = twin->slabs + (size_t)index * square;
+    const gg_ta_chunks *chunks = &twin->chunks;
+    size_t square = (size_t)c->N * (size_t)c->N, slabs = (size_t)gg_ta_twopass_slabs(chunks);
+    int units = chunks->longs + 1, unit = (int)(index % units), bh = (int)(index / units);
+    int first = unit * chunks->rows, end = unit < chunks->longs ? first + chunks->rows : c->R;
+    size_t mine = unit < chunks->longs ? 1 : slabs - (size_t)unit;
+    float *slab = twin->slabs + ((size_t)bh * slabs + (size_t)unit) * square;
     gg_ta_pair_scratch scratch;
     take_scratch(twin, &scratch, worker);
-    memset(slab, 0, square * sizeof *slab);
+    memset(slab, 0, mine * square * sizeof *slab);
     for (int r = first; r < end; r++)
-        gg_ta_pair_backward(twin, &scratch, bh / c->H, r, bh % c->H, slab);
+        gg_ta_pair_backward(twin, &scratch, bh / c->H, r, bh % c->H);
 }
 
-/* dbias of one query: slab_0 + slab_1 + ... ascending. */
+/* dbias of one query: slab_0 + slab_1 + ... ascending, as many as its tile has. */
 static void add_slabs(void *context, int64_t index, int worker)
 {
     const gg_ta_pair_twin *twin = context;
     const gg_ta_call *c = &twin->call;
-    size_t N = (size_t)c->N, chunks = (size_t)chunk_count(c);
-    size_t bh = (size_t)index / N, i = (size_t)index % N;
-    float *sum = twin->slabs + (bh * chunks * N + i) * N;
+    size_t N = (size_t)c->N, bh = (size_t)index / N, i = (size_t)index % N;
+    size_t slabs = (size_t)gg_ta_twopass_slabs(&twin->chunks);
+    float *sum = twin->slabs + (bh * slabs * N + i) * N;
+    int last = gg_ta_twopass_chunk_of(&twin->chunks, gg_ta_pair_tile(twin, bh, i), c->R - 1);
     (void)worker;
-    for (size_t chunk = 1; chunk < chunks; chunk++) {
+    for (size_t chunk = 1; chunk <= (size_t)last; chunk++) {
         const float *slab = sum + chunk * N * N;
         for (size_t j = 0; j < N; j++) sum[j] += slab[j];
     }
@@ -281,7 +281,7 @@ static int run_backward(const gg_call *call, int pairs, int wide)
     const gg_ta_call *c = &twin.call;
     if (!c->dout || !c->o) return EINVAL;
     int64_t heads = (int64_t)c->B * c->H;
-    gg_threads_run(heads * chunk_count(c), c->threads, backward_chunk, &twin);
+    gg_threads_run(heads * (twin.chunks.longs + 1), c->threads, backward_rows, &twin);
     if (c->dbias) gg_threads_run(heads * c->N, c->threads, add_slabs, &twin);
     return 0;
 }

@@ -4,7 +4,7 @@
 #define KERNELS_TRIANGLE_ATTENTION_TWOPASS_TWIN_H
 
 #include "kernels/arithmetic/lanes.h"
-#include "kernels/triangle_attention/twopass_plan.h"
+#include "kernels/triangle_attention/twopass_chunks.h"
 
 enum {
     GG_TA_STEP = 32
@@ -37,11 +37,12 @@ typedef struct gg_ta_pair_twin {
     gg_ta_call call;
     const gg_lanes *lanes;
     gg_ta_twopass_saved saved;
+    gg_ta_chunks chunks;
     int pairs, wide; /* of the direction at hand; delta in binary64 */
     char *workers; /* memory of each worker */
     size_t worker_bytes;
     float *lowered; /* [B][H][N]: by what the bias of a query is lowered */
-    float *slabs;   /* [B][H][chunks][N][N] */
+    float *slabs;   /* [B][H][gg_ta_twopass_slabs()][N][N] */
 } gg_ta_pair_twin;
 
 static inline size_t gg_ta_pair_pad(size_t n)
@@ -52,6 +53,13 @@ static inline size_t gg_ta_pair_pad(size_t n)
 static inline size_t gg_ta_pair_min(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+/* Number of the query tile of query i, of all b and h. */
+static inline int gg_ta_pair_tile(const gg_ta_pair_twin *twin, size_t bh, size_t i)
+{
+    size_t tiles = ((size_t)twin->call.N + GG_TA_TILE - 1) / GG_TA_TILE;
+    return (int)(bh * tiles + i / GG_TA_TILE);
 }
 
 /* twopass_twin_operands.c. Offset of (b, r, h, 0) in [B,R,H,N]; times D in [B,R,H,N,D]. */
@@ -73,7 +81,7 @@ void gg_ta_pair_store(void *to, int f32, size_t index, float value);
 void gg_ta_pair_forward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *scratch, int b,
                         int r, int h);
 void gg_ta_pair_backward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *scratch, int b,
-                         int r, int h, float *slab);
+                         int r, int h);
 
 /* twopass_twin.c. chain(c; a, b) in steps of 16, with pairs high then low in each; low is
  * NULL without pairs. */

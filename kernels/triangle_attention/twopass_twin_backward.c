@@ -14,7 +14,10 @@
 static float output_of(const gg_ta_pair_twin *twin, size_t offset, size_t i, size_t d)
 {
     size_t at = (offset + i) * (size_t)twin->call.D + d;
-    uint16_t beyond = twin->saved.beyond ? twin->saved.beyond[at] : GG_TA_NOTHING_BEYOND;
+    const gg_ta_twopass_saved *saved = &twin->saved;
+    uint16_t beyond = GG_TA_NOTHING_BEYOND;
+    if (saved->beyond) beyond = saved->beyond[at];
+    if (saved->beyond_byte) beyond = (uint16_t)(saved->beyond_byte[at] << 8);
     return gg_ta_whole(twin->call.o[at], beyond);
 }
 
@@ -64,8 +67,9 @@ static void load_operands(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, si
 
 /* 64 queries and 32 keys, the last ones ragged. */
 typedef struct tile {
-    int b, h;
+    int b, r, h;
     size_t offset; /* of (b, r, h, 0) */
+    float *slab;   /* [N][N] of the queries' chunk */
     size_t i0, j0;
     size_t queries, keys; /* inside */
     size_t width;         /* keys, padded */
@@ -106,11 +110,11 @@ static void form_gradient(const gg_ta_pair_twin *twin, const gg_ta_pair_scratch 
 /* S and dP to P and dS of query i, and dS to the slab. Without pairs dq and dbias have a dS of
  * their own. */
 static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
-                     size_t i, float *slab)
+                     size_t i)
 {
     size_t N = (size_t)twin->call.N, at = i * GG_TA_TILE;
     float *p = s->s + at, *dp = s->dp + at, *whole = s->whole + at;
-    float *sum = slab + (t->i0 + i) * N + t->j0;
+    float *sum = t->slab + (t->i0 + i) * N + t->j0;
     if (!twin->pairs) {
         form_gradient(twin, s, t, dp, whole, s->shift[i], whole);
         gg_ta_pair_round(twin, s, &s->dq_ds, &s->ds_low, i, whole, t->width);
@@ -122,8 +126,7 @@ static void form_row(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const t
     for (size_t j = 0; twin->pairs && j < t->keys; j++) sum[j] += dp[j];
 }
 
-static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
-                      float *slab)
+static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t)
 {
     const gg_lanes *lanes = twin->lanes;
     size_t steps = s->Dp / GG_TC_TERMS, padded = gg_ta_pair_pad(t->queries);
@@ -140,7 +143,7 @@ static void form_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const 
     memcpy(s->whole, s->s, t->queries * GG_TA_TILE * sizeof *s->whole);
     lanes->chain(s->s, GG_TA_TILE, &s->taken, &s->takers, t->queries, t->width, 1);
     lanes->chain(s->dp, GG_TA_TILE, &dout, &vT, t->queries, t->width, steps);
-    for (size_t i = 0; i < t->queries; i++) form_row(twin, s, t, i, slab);
+    for (size_t i = 0; i < t->queries; i++) form_row(twin, s, t, i);
     for (int i = 0; i < 5; i++)
         gg_ta_pair_clear_rows(operands[i], t->queries, padded, t->width);
 }
@@ -158,11 +161,10 @@ static void add_keys(const gg_ta_pair_twin *twin, const tile *t, float *c,
     }
 }
 
-static void one_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t,
-                     float *slab)
+static void one_tile(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const tile *t)
 {
     gg_decoded k = gg_ta_pair_part(&s->k, t->j0, 0);
-    form_tile(twin, s, t, slab);
+    form_tile(twin, s, t);
     add_keys(twin, t, s->dvT, &s->doutT, &s->p, &s->p_low);
     add_keys(twin, t, s->dkT, &s->qT, &s->ds, &s->ds_low);
     gg_ta_pair_chain(twin, s->half + t->i0 * s->Dp, s->Dp, twin->pairs ? &s->ds : &s->dq_ds,
@@ -186,9 +188,19 @@ static void store_keys(const gg_ta_pair_twin *twin, const gg_ta_pair_scratch *s,
         }
 }
 
+/* The slab of the chunk that the tile's queries have the row in. */
+static float *slab_of(const gg_ta_pair_twin *twin, const tile *t)
+{
+    const gg_ta_call *c = &twin->call;
+    size_t N = (size_t)c->N, bh = (size_t)t->b * (size_t)c->H + (size_t)t->h;
+    size_t slabs = (size_t)gg_ta_twopass_slabs(&twin->chunks);
+    int chunk = gg_ta_twopass_chunk_of(&twin->chunks, gg_ta_pair_tile(twin, bh, t->i0), t->r);
+    return twin->slabs + (bh * slabs + (size_t)chunk) * N * N;
+}
+
 /* One half of a range: every stride-th step of 32 keys from j0 on; its dq goes to s->half. */
 static void one_half(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, tile *t, size_t j0,
-                     size_t stride, float *slab)
+                     size_t stride)
 {
     size_t N = (size_t)twin->call.N;
     memset(s->half, 0, s->Np * s->Dp * sizeof *s->half);
@@ -200,29 +212,30 @@ static void one_half(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, tile *t
         if (gg_ta_pair_is_live(s, t->j0, t->width)) /* else no key, no gradient */
             for (t->i0 = 0; t->i0 < N; t->i0 += GG_TA_TILE) {
                 t->queries = gg_ta_pair_min(GG_TA_TILE, N - t->i0);
-                one_tile(twin, s, t, slab);
+                t->slab = slab_of(twin, t);
+                one_tile(twin, s, t);
             }
         store_keys(twin, s, t->offset, t->j0, t->keys);
     }
 }
 
 void gg_ta_pair_backward(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, int b, int r,
-                         int h, float *slab)
+                         int h)
 {
     const gg_ta_call *c = &twin->call;
     size_t N = (size_t)c->N, D = (size_t)c->D, count = s->Np * s->Dp;
     size_t offset = gg_ta_pair_offset(c, b, r, h);
     size_t ranges = (size_t)gg_ta_twopass_ranges(c->N, c->D);
     size_t stride = 2 * ranges * GG_TA_STEP;
-    tile t = {.b = b, .h = h, .offset = offset};
+    tile t = {.b = b, .r = r, .h = h, .offset = offset};
     gg_ta_pair_load_valid(twin, s, b, r);
     load_operands(twin, s, offset);
     memset(s->acc, 0, count * sizeof *s->acc);
     for (size_t range = 0; range < ranges; range++) {
         size_t j0 = 2 * range * GG_TA_STEP;
-        one_half(twin, s, &t, j0, stride, slab);
+        one_half(twin, s, &t, j0, stride);
         memcpy(s->first, s->half, count * sizeof *s->first);
-        one_half(twin, s, &t, j0 + GG_TA_STEP, stride, slab);
+        one_half(twin, s, &t, j0 + GG_TA_STEP, stride);
         for (size_t x = 0; x < count; x++) s->acc[x] += s->first[x] + s->half[x];
     }
     for (size_t i = 0; c->dq && i < N; i++)

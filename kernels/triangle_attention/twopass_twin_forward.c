@@ -76,6 +76,7 @@ static void finish(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, const onl
         uint16_t o = gg_bf16_from_float(o32);
         if (c->o) c->o[row * D + d] = o;
         if (saved->beyond) saved->beyond[row * D + d] = gg_ta_beyond(o32, o);
+        if (saved->beyond_byte) saved->beyond_byte[row * D + d] = gg_ta_beyond_byte(o32, o);
     }
 }
 
@@ -127,7 +128,10 @@ static void take_keys(const gg_ta_pair_twin *twin, gg_ta_pair_scratch *s, online
     state->moves = moves, state->opens = 1;
     for (size_t i = 0; i < GG_TA_TILE; i++) state->m[i] = GG_TA_TWOPASS_BOTTOM;
     memset(s->acc, 0, GG_TA_TILE * s->Dp * sizeof *s->acc);
-    for (size_t j0 = 0; j0 < N; j0 += GG_TA_TILE) {
+    size_t tiles = (N + GG_TA_TILE - 1) / GG_TA_TILE;
+    size_t first = twin->pairs ? 0 : at->i0 / (2 * GG_TA_TILE) * 2;
+    for (size_t turn = 0; turn < tiles; turn++) {
+        size_t j0 = (first + turn) % tiles * GG_TA_TILE;
         size_t width = gg_ta_pair_pad(gg_ta_pair_min(GG_TA_TILE, N - j0));
         gg_decoded k = gg_ta_pair_part(&s->kT, 0, j0), v = gg_ta_pair_part(&s->v, j0, 0);
         if (!gg_ta_pair_is_live(s, j0, width)) continue;
