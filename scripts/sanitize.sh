@@ -44,9 +44,9 @@ for kernel in "$@"; do
     for which in memcheck racecheck synccheck initcheck; do
         for name in 'normal-R3-H2-N65-D16-s000' 'key_lengths-R5-H1-N33-D32-s000' \
             'normal-R3-H2-N385-D32-s000' 'key_lengths-R5-H1-N385-D32-s000' \
-            'key_lengths-R5-H1-N385-D64-s000'; do
+            'key_lengths-R5-H1-N385-D64-s000' 'normal-R39-H14-N65-D32-s006'; do
             from=$suite
-            case $suite$name in twin300*N385*) continue ;; *D64*) from=twin64 ;; esac
+            case $suite$name in twin300*N385* | twin300*R39*) continue ;; *D64*) from=twin64 ;; esac
             check "$build/gradgate" "$kernel" "$which" "$from" "$name"
             [ "$found" = 0 ] || { bad=$((bad + 1)); tail -5 "$work/log"; }
             printf '%-10s %-12s %-34s %8s %12s\n' "$kernel" "$which" "$name" "$found" "$bulk"

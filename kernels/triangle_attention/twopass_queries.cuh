@@ -8,10 +8,9 @@
  * is a pipeline of two: while the elementwise work of one runs, the tensor cores form S and dP
  * of the next and add dS k of the one before.
  *
- * The CTAs of a query tile's ranges form a cluster: dq of a row passes from one to the next
- * through shared memory, each adding its part, and the last stores it
- * (twopass_queries_finish.cuh). Keys are dealt out in steps of 32 over all warpgroups of the
- * cluster, so that a row of few keys costs all of them the same.
+ * The CTAs of a query tile's ranges form a cluster: dq of a row passes from one to the next, the
+ * last stores it (twopass_queries_finish.cuh). Keys are dealt out in steps of 32 over all
+ * warpgroups of the cluster, so that a row of few keys costs all of them the same.
  *
  * Registers of a computing thread, W = 32, HALF = 192: dbias 96, S and dP of two steps 64, q
  * and dout 16, row values 4, shifts 2, dq 16, operands 16: 214 of 240. With pairs operands take
@@ -206,7 +205,6 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start)
 #pragma unroll
     for (int i = 0; i < 8; i++)
         w.high[i] = w.low[PAIRS ? i : 0] = 0;
-
     Ring<P::STAGES> ring = {start + P::BARRIERS, 0, 0};
     const Rows<MASKED> rows(a, Place::get(start + P::PLACE));
     const int row = P::FROM_BEGIN ? 0 : rows.begin;
@@ -219,8 +217,7 @@ __device__ __forceinline__ void work(const TwopassQueries &a, uint32_t start)
     uint32_t last_keys = all_keys;    /* k of the last step of the stage before */
     uint32_t word_ahead = ~0u; /* the valid keys of the next step, asked for a step ahead */
     /* Step u of row r; the last one starts on the row `next`. One piece from fence to wait in
-     * either case: chosen between inside, descriptors would not stay uniform and ptxas would
-     * serialise. */
+     * either case: chosen between inside, ptxas would serialise. */
     const auto one_step = [&](auto place, auto is_last, int r, int steps, int next) {
         constexpr int u = decltype(place)::value >> 1, c = decltype(place)::value & 1;
         constexpr bool last = decltype(is_last)::value;
@@ -406,6 +403,9 @@ __global__ void __launch_bounds__(384, 1)
     queries_kernel(const __grid_constant__ TwopassQueries a)
 {
     typedef Plan<W, HALF, PAIRS, MASKED> P;
+    const gg_ta_piece piece = piece_of_cluster(a);
+    if (piece.begin >= piece.end) /* the grid's last layer is not full */
+        return;
     const uint32_t start = shared_start();
     const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);
     set_ones(start + P::ONES);
@@ -413,7 +413,7 @@ __global__ void __launch_bounds__(384, 1)
         ring_init<P::STAGES>(start + P::BARRIERS, P::WARPS);
         ring_init<P::ROWS>(start + P::ROW_BARRIERS, P::WARPS);
         barrier_init(start + P::READY, 1);
-        const Place place = Place::find(a);
+        const Place place = Place::find(a, piece);
         place.put(start + P::PLACE);
         Passage<P, W>{start, 0, start}.init(a, place);
     }

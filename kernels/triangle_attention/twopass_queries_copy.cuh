@@ -84,20 +84,26 @@ struct Plan {
                   "pages overlap; swizzles are aligned");
 };
 
+/* The piece of work of a cluster. */
+__device__ __forceinline__ gg_ta_piece piece_of_cluster(const TwopassQueries &a)
+{
+    int x, y;
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(x));
+    asm("mov.u32 %0, %%clusterid.y;" : "=r"(y));
+    return gg_ta_twopass_piece(&a.chunks, x, y);
+}
+
 /* Where a CTA is. Its keys: tiles range, range + ranges, ... of 64, the first 32 of each for the
- * first warpgroup; its rows: begin .. end - 1, chunk number `chunk`; none if begin >= end. Found by
- * one thread, and read in shared memory where it is needed: kept, it would cost the inner loop
- * registers. */
+ * first warpgroup; its rows: begin .. end - 1, chunk number `chunk`. Found by one thread, and read
+ * in shared memory where it is needed: kept, it would cost the inner loop registers. */
 struct Place {
     int tile, plane, first, row; /* plane: b H + h; first, row: of row 0, of [B R H] and [B R] */
     int chunk, begin, end, range;
 
-    static __device__ __forceinline__ Place find(const TwopassQueries &a)
+    static __device__ __forceinline__ Place find(const TwopassQueries &a, const gg_ta_piece &piece)
     {
         Place p;
-        p.range = (int)(blockIdx.x % (unsigned)a.ranges);
-        const gg_ta_piece piece =
-            gg_ta_twopass_piece(&a.chunks, (int)(blockIdx.x / (unsigned)a.ranges), (int)blockIdx.y);
+        p.range = (int)cluster_rank();
         p.chunk = piece.chunk, p.begin = piece.begin, p.end = piece.end;
         p.tile = piece.tile % a.tiles, p.plane = piece.tile / a.tiles;
         p.row = p.plane / a.H * a.R, p.first = p.row * a.H + p.plane % a.H;
