@@ -42,7 +42,8 @@ static const gg_limits gg_ta_naive_limits[] = {
 /* `twopass` takes a row with the maximum of one tile, so the largest probability is rounded too,
  * where the others have it as an exact 1: delta, and with it dbias, errs more in sharp rows. dbias:
  * 1.2 times 0.997, the largest single error with key tiles from the queries' own on, in
- * heavy-N640-D16-s003 of families600 (reports/host/); with tiles from 0 on it was 0.80. */
+ * heavy-N640-D16-s003 of families600 (reports/host/); with tiles from 0 on it was 0.77
+ * (reports/h200/). */
 static const gg_limits gg_ta_twopass_limits[] = {
     {2.3, 0.86, 1.56, INFINITY},  /* o */
     {3.8, 0.35, 1.50, INFINITY},  /* dq */
